@@ -24,7 +24,8 @@ from support.written_judge import Asked, judge
 HOSTILE = "```\n@octocat see ![x](https://evil.example/x.png) <img src=x> [here](javascript:1)\n"
 
 
-MOST_IN_FLIGHT = 64
+MOST_NOT_STORED = 64
+"""Most answers that a killed process had received, or was about to, and not stored."""
 
 
 def requests(server: OpenAIServer) -> int:
@@ -168,7 +169,7 @@ def test_accepted_failures_are_published(tmp_path: Path) -> None:
 
 
 def test_killed_in_the_middle_and_run_again(tmp_path: Path) -> None:
-    with serving(add_up, latency=0.05, concurrency=None) as server:
+    with serving(add_up, latency=0.25, concurrency=None) as server:
         board = make_board(
             tmp_path, {"first": server.url, "second": server.url}, n_items=150
         )
@@ -187,11 +188,13 @@ def test_killed_in_the_middle_and_run_again(tmp_path: Path) -> None:
         os.kill(process.pid, signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
         n_before = requests(server)
+        n_in_flight = n_before - sum(server.completed.values())
         assert n_before < 300 and not board.results("second")
         done = board.run()
         assert done.code == 0 and "2 published" in done.out, done.text
-        # Only what was in flight when it was killed is sent a second time.
-        assert 300 <= requests(server) <= 300 + MOST_IN_FLIGHT
+        # Only what was in flight when it was killed is sent a second time, and what was answered
+        # last.
+        assert requests(server) - 300 <= n_in_flight + MOST_NOT_STORED
         assert "2 up to date" in board.run().out
 
 

@@ -27,7 +27,7 @@ from support.runs import make_run
 from support.typed import typed
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b[7Aa\u202eb\x9b31m\rc\u2066"
-OURS = re.compile("\r?\x1b\\[(?:[0-9;]*m|\\?25[lh]|2K|1A)\r?")
+OURS = re.compile("\r?\x1b\\[(?:[0-9;]*m|\\?25[lh]|2K|1A|K)\r?")
 """Colours, and the lines of progress that are drawn anew."""
 ACTS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
