@@ -34,7 +34,7 @@ BOARD_SETTINGS = {
 INPUT_FILES = ("facts", "labels")
 """Parameters that name a file; a board has its name, and a check needs the file itself."""
 
-FILE_OPTIONS = (
+NAMED_FILES = (
     "into",
     "markdown",
     "html",
@@ -46,11 +46,9 @@ FILE_OPTIONS = (
     "embed",
     "citation",
     "feed",
-    "plots",
-    "pages",
-    "kept",
-    "workflow",
 )
+"""Parameters that each name one file of the board."""
+FILE_OPTIONS = (*NAMED_FILES, "plots", "pages", "kept", "workflow")
 """Parameters that write files, which a check does not do."""
 _FLAGS = frozenset({"ratings", "newest"})
 _MODEL_TEXTS = ("label", "run")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright.cli.board_checking import NAMED_FILES
 from evalwright.cli.exit_codes import say
 from evalwright.cli.options import AS_JSON, open_runs, option, was_typed
 from evalwright.cli.output import echo, print_json
@@ -37,19 +38,6 @@ _WORKFLOW_OPTIONS = frozenset(
     }
 )
 """Parameters that are about the workflow itself, or that it sets: its board has all others."""
-_FILE_OPTIONS = (
-    "into",
-    "markdown",
-    "html",
-    "latex",
-    "pdf",
-    "csv",
-    "json_file",
-    "parquet",
-    "embed",
-    "citation",
-    "feed",
-)
 
 
 def publish(
@@ -192,7 +180,7 @@ def _check_distinct(params: Mapping[str, Any]) -> None:
     option_by_path: dict[Path, str] = {}
     option_files = [
         (f"--{name.replace('_', '-')}", params[name])
-        for name in _FILE_OPTIONS
+        for name in NAMED_FILES
         if params[name]
     ]
     for typed_option, file in [
@@ -417,5 +405,5 @@ def _typed_options() -> list[str]:
 
 
 def _published_files(params: Mapping[str, Any]) -> list[str]:
-    files = [params[name] for name in (*_FILE_OPTIONS, "pages") if params[name]]
+    files = [params[name] for name in (*NAMED_FILES, "pages") if params[name]]
     return [*files, *params["plots"]]
