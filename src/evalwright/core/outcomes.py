@@ -87,6 +87,9 @@ REFUSAL = "refusal"
 `models/remote/wire` translates every provider's own words into these.
 """
 
+TOOL_CALLS = "tool_calls"
+"""Finish reason of a reply that calls tools which the request offered: an answer."""
+
 _BY_FINISH_REASON: dict[str, Outcome] = {
     CONTENT_FILTER: FILTERED,
     REFUSAL: REFUSED,
@@ -137,6 +140,8 @@ def outcome_of(response: Response) -> Outcome:
         `ANSWERED`, or one of `NO_ANSWER`: "cut", "empty", "refused", "filtered", "too_long",
         "unfinished" or "tool_call".
     """
+    if response.tool_calls:
+        return ANSWERED  # calls of tools that were offered
     by_reason = _BY_FINISH_REASON.get(response.finish_reason)
     if by_reason is not None and not (
         by_reason == TOOL_CALL and _is_visible(response.text)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 from evalwright.core.images import Image
+from evalwright.core.tool_calls import ToolCall
+from evalwright.core.tools import ToolDefinition
 
 Ability = Literal[
     "generate", "log-likelihood", "rolling", "embed", "classify", "reward", "chat"
@@ -26,15 +29,31 @@ Part = str | Image
 class Message:
     """One turn of a conversation.
 
-    A last message of role "assistant" is a prefill: the model continues it.
+    A last message of role "assistant" is a prefill: the model continues it. One of role "tool" is
+    the result of a call; the results of one turn's calls follow it in the order of the calls.
 
     Args:
-        role: "system", "user" or "assistant".
+        role: "system", "user", "assistant" or "tool".
         content: text, or a sequence of texts and images.
+        tool_calls: the calls of an assistant's turn.
+        tool_call_id: the id of the call whose result this is; "" where the call has none.
+        tool_name: the name of the tool whose result this is.
+        is_error: whether the result says that the call failed.
+        reasoning: the reasoning before an assistant's calls, for models that want it back until
+            the turn ends.
+        provider_content: what the provider wants back unchanged with an assistant's turn (signed
+            or encrypted reasoning), as canonical JSON of the wire format's name and its content.
+            Other formats ignore it.
     """
 
-    role: Literal["system", "user", "assistant"]
+    role: Literal["system", "user", "assistant", "tool"]
     content: str | tuple[Part, ...]
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
+    tool_name: str = ""
+    is_error: bool = False
+    reasoning: str = ""
+    provider_content: str = ""
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -54,10 +73,11 @@ class Message:
     def as_dict(self) -> dict[str, Any]:
         """Return the form that chat templates take: a plain text, or a list of typed parts.
 
-        It does not contain the bytes of images.
+        It does not contain the bytes of images. The arguments of calls are mappings, as templates
+        expect them; malformed ones stay text.
         """
         if isinstance(self.content, str):
-            return {"role": self.role, "content": self.content}
+            return {"role": self.role, "content": self.content, **self._tool_fields()}
         kinds = [
             (
                 {"type": "text", "text": part}
@@ -66,7 +86,50 @@ class Message:
             )
             for part in self.content
         ]
-        return {"role": self.role, "content": kinds}
+        return {"role": self.role, "content": kinds, **self._tool_fields()}
+
+    def _tool_fields(self) -> dict[str, Any]:
+        """Return what templates take of calls and results, under OpenAI's names."""
+        if self.role == "tool":
+            identified = {"tool_call_id": self.tool_call_id, "name": self.tool_name}
+            return {name: text for name, text in identified.items() if text}
+        if not self.tool_calls:
+            return {}
+        calls: list[dict[str, Any]] = []
+        for call in self.tool_calls:
+            try:
+                arguments: Any = call.parsed()
+            except ValueError:
+                arguments = call.arguments
+            function = {"name": call.name, "arguments": arguments}
+            calls.append(
+                {
+                    "type": "function",
+                    **({"id": call.id} if call.id else {}),
+                    "function": function,
+                }
+            )
+        thoughts = {"reasoning_content": self.reasoning} if self.reasoning else {}
+        return {"tool_calls": calls, **thoughts}
+
+    def extras(self) -> dict[str, Any]:
+        """Return what a turn has beside its role and content, as plain JSON; mostly nothing."""
+        if not (
+            self.tool_calls
+            or self.provider_content
+            or self.reasoning
+            or self.role == "tool"
+        ):
+            return {}
+        fields_by_name: dict[str, Any] = {
+            "tool_calls": [call.as_dict() for call in self.tool_calls],
+            "tool_call_id": self.tool_call_id,
+            "tool_name": self.tool_name,
+            "is_error": self.is_error,
+            "reasoning": self.reasoning,
+            "provider_content": self.provider_content,
+        }
+        return {name: content for name, content in fields_by_name.items() if content}
 
 
 Prompt = str | tuple[Message, ...]
@@ -76,6 +139,8 @@ Prompt = str | tuple[Message, ...]
 def prompt_payload(prompt: Prompt, *, recorded: bool = False) -> Any:
     """Return the prompt as JSON: a string, or a list of [role, content], with images named by hash.
 
+    A turn with calls, or the result of one, has a mapping of them as its third member.
+
     Args:
         prompt: the prompt.
         recorded: also include where images come from. For records only: a request is identified by
@@ -83,35 +148,37 @@ def prompt_payload(prompt: Prompt, *, recorded: bool = False) -> Any:
     """
     if isinstance(prompt, str):
         return prompt
-    return [
-        (
-            [turn.role, turn.content]
-            if isinstance(turn.content, str)
-            else [
-                turn.role,
-                [
-                    part if isinstance(part, str) else part.named(recorded)
-                    for part in turn.content
-                ],
-            ]
-        )
-        for turn in prompt
-    ]
+    return [_turn_payload(turn, recorded) for turn in prompt]
+
+
+def _turn_payload(turn: Message, recorded: bool) -> list[Any]:
+    content: Any = turn.content
+    if not isinstance(content, str):
+        content = [
+            part if isinstance(part, str) else part.named(recorded) for part in content
+        ]
+    extras = turn.extras()
+    return [turn.role, content, extras] if extras else [turn.role, content]
 
 
 def prompt_from(payload: Any) -> Prompt:
     """Rebuild a prompt from its recorded form; its images have a hash and no bytes."""
     if isinstance(payload, str):
         return payload
-    return tuple(Message(role, _content_from(content)) for role, content in payload)
+    return tuple(_turn_from(*turn) for turn in payload)
 
 
-def _content_from(content: Any) -> str | tuple[Part, ...]:
-    if isinstance(content, str):
-        return content
-    return tuple(
-        part if isinstance(part, str) else Image.recorded(part) for part in content
-    )
+def _turn_from(
+    role: Any, content: Any, extras: Mapping[str, Any] | None = None
+) -> Message:
+    if not isinstance(content, str):
+        content = tuple(
+            part if isinstance(part, str) else Image.recorded(part) for part in content
+        )
+    if not extras:
+        return Message(role, content)
+    calls = tuple(map(ToolCall.from_dict, extras.get("tool_calls", ())))
+    return Message(role, content, **{**extras, "tool_calls": calls})
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +206,10 @@ class Generate:
         early_stopping: when beam search stops: False, True or "never", as in transformers.
         generation_arguments: further arguments under the names of the model's own library or server
             (`repetition_penalty`), a mapping as canonical JSON.
+        tools: what the model may call; see `core/tools`.
+        tool_choice: "auto", "none", "required" or the name of one tool; None leaves it to the
+            model.
+        parallel_tool_calls: whether one reply may hold several calls; None leaves it to the model.
     """
 
     ability: ClassVar[Ability] = "generate"
@@ -160,6 +231,9 @@ class Generate:
     length_penalty: float = 1.0
     early_stopping: bool | str = False
     generation_arguments: str | None = None
+    tools: tuple[ToolDefinition, ...] = ()
+    tool_choice: str | None = None
+    parallel_tool_calls: bool | None = None
 
     def payload(self) -> dict[str, Any]:
         """Return the content that identifies this request.
@@ -175,7 +249,7 @@ class Generate:
             "stop": self.stop,
             "seed": self.seed,
             "draw": self.draw,
-            **self.options(),
+            **self._options_payload(),
         }
 
     def options(self) -> dict[str, Any]:
@@ -187,6 +261,18 @@ class Generate:
             for name, unused in OPTIONS.items()
             if (value := getattr(self, name)) != unused
         }
+
+    def _options_payload(self) -> dict[str, Any]:
+        options = self.options()
+        if self.tools:
+            options["tools"] = tools_payload(self.tools)
+        return options
+
+
+@lru_cache(maxsize=256)  # all samples of a task mostly offer the same tools
+def tools_payload(tools: tuple[ToolDefinition, ...]) -> list[dict[str, Any]]:
+    """Return definitions as plain JSON, which callers must not change."""
+    return [tool.as_dict() for tool in tools]
 
 
 OPTIONS: Mapping[str, Any] = {
@@ -314,3 +400,10 @@ def images_of(request: Request) -> tuple[Image, ...]:
     if isinstance(prompt, str) or all(isinstance(turn.content, str) for turn in prompt):
         return ()
     return tuple(image for turn in prompt for image in turn.images)
+
+
+def has_tool_turns(prompt: Prompt) -> bool:
+    """Return whether a prompt has calls of tools, or results of such calls."""
+    return not isinstance(prompt, str) and any(
+        turn.role == "tool" or turn.tool_calls for turn in prompt
+    )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from evalwright.core.secrets import holds_secret, mask
+from evalwright.core.tool_calls import ToolCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,8 @@ class Response:
         stopped_at: the stop string that ended the answer, "" where it ended by itself; None where
             that is not known, or the request had none.
         also_named: other model ids that appeared in the chunks of a stream; not stored.
+        tool_calls: the calls of tools that the request offered, in the reply's order.
+        provider_content: what the provider wants back unchanged with this turn; see `Message`.
     """
 
     text: str = ""
@@ -132,6 +135,8 @@ class Response:
     replica: str = field(default="", compare=False)
     stopped_at: str | None = field(default=None, compare=False)
     also_named: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    tool_calls: tuple[ToolCall, ...] = ()
+    provider_content: str = field(default="", repr=False)
 
     @property
     def counted(self) -> bool:
@@ -141,14 +146,19 @@ class Response:
         """
         used = self.usage
         return used.input_tokens > 0 and (
-            used.output_tokens > 0 or not (self.text or self.reasoning)
+            used.output_tokens > 0
+            or not (self.text or self.reasoning or self.tool_calls)
         )
 
     def without_secrets(self) -> Response:
         """Mask every known secret in this response: a server may echo what it was sent."""
         tokens = "".join(token.text for token in self.tokens)
+        calls = "\0".join(
+            f"{call.name}\0{call.arguments}\0{call.id}" for call in self.tool_calls
+        )
         if not holds_secret(
             f"{self.text}\0{self.reasoning}\0{self.finish_reason}\0{self.model}\0{tokens}"
+            f"\0{calls}\0{self.provider_content}"
         ):
             return self
         reason = mask(self.finish_reason)
@@ -163,6 +173,11 @@ class Response:
             finish_reason=reason,
             model=model,
             tokens=(),
+            tool_calls=tuple(
+                ToolCall(mask(call.name), mask(call.arguments), mask(call.id))
+                for call in self.tool_calls
+            ),
+            provider_content=mask(self.provider_content),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -179,6 +194,8 @@ class Response:
             stored["usage"] = self.usage.as_dict()
         if "tokens" in stored:
             stored["tokens"] = [token.as_dict() for token in self.tokens]
+        if "tool_calls" in stored:
+            stored["tool_calls"] = [call.as_dict() for call in self.tool_calls]
         return stored
 
     @classmethod
@@ -192,6 +209,10 @@ class Response:
         if "tokens" in arguments:
             arguments["tokens"] = tuple(
                 map(TokenLogProb.from_dict, arguments["tokens"])
+            )
+        if "tool_calls" in arguments:
+            arguments["tool_calls"] = tuple(
+                map(ToolCall.from_dict, arguments["tool_calls"])
             )
         return cls(**arguments)
 

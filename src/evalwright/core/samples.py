@@ -18,6 +18,7 @@ from evalwright.core.outcomes import (
 from evalwright.core.requests import Prompt
 from evalwright.core.responses import Response, Usage
 from evalwright.core.shown import brief
+from evalwright.core.tool_calls import ToolCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,11 @@ class Answer:
     prompt: Prompt = ""
     responses: tuple[Response, ...] = ()
     strategy: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The calls of tools in the last response."""
+        return self.responses[-1].tool_calls if self.responses else ()
 
     @property
     def usage(self) -> Usage:

@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from evalwright.core.errors import Failure, ModelError
 from evalwright.core.fingerprints import UNKNOWN_PREFIX, is_unknown_fingerprint
-from evalwright.core.requests import OPTIONS, Ability, Generate, Request, images_of
+from evalwright.core.requests import (
+    OPTIONS,
+    Ability,
+    Generate,
+    Request,
+    has_tool_turns,
+    images_of,
+)
 from evalwright.core.responses import Response, TokenLogProb
 from evalwright.models.remote.prices import Price
 from evalwright.models.replicas import Replica
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
     from evalwright.models.local.tokens import Reader
 
 IMAGES = "images"
+TOOLS = "tools"
 EVERY_OPTION = frozenset((*OPTIONS, IMAGES))
 """Everything that `Model.carries` may contain.
 
@@ -108,6 +116,7 @@ class Model(ABC):
             )
         used = [
             *(request.options() if isinstance(request, Generate) else ()),
+            *([TOOLS] if has_tool_turns(getattr(request, "prompt", "")) else ()),
             *([IMAGES] if images else ()),
         ]
         if images and not isinstance(request, Generate):

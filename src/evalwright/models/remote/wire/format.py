@@ -20,9 +20,16 @@ from evalwright.core.errors import (
     Rejected,
     RequestError,
 )
-from evalwright.core.outcomes import CONTENT_FILTER, LENGTH, REFUSAL, TOOL_CALL
+from evalwright.core.outcomes import (
+    CONTENT_FILTER,
+    LENGTH,
+    REFUSAL,
+    TOOL_CALL,
+    TOOL_CALLS,
+)
 from evalwright.core.requests import Ability, Embed, Generate, Message, Prompt
 from evalwright.core.responses import Response, TokenLogProb, Usage
+from evalwright.core.tool_calls import ToolCall
 from evalwright.models.model_interface import answers_tokens, stop_at, stop_in
 from evalwright.models.remote.exchange import (
     Call,
@@ -119,6 +126,8 @@ class ReplyContent:
             it.
         values: the vector of an embedding.
         calls_tool: whether the reply calls a tool.
+        tool_calls: those calls, for requests that offer tools.
+        provider_content: as in `Response`.
         stopped_at: as in `Response`, if the server reports it.
     """
 
@@ -131,6 +140,8 @@ class ReplyContent:
     may_be_empty: bool = False
     values: tuple[float, ...] = ()
     calls_tool: bool = False
+    tool_calls: tuple[ToolCall, ...] = ()
+    provider_content: str = ""
     stopped_at: str | None = None
 
 
@@ -264,7 +275,10 @@ class Wire:
             )
             raise EmptyReply(f"{settings.where} sent an answer without content{why}.")
         finish = content.finish
-        if content.calls_tool and not text and finish not in _NO_TEXT:
+        calls = content.tool_calls if offers_tools(request) else ()
+        if calls:
+            finish = LENGTH if finish == LENGTH else TOOL_CALLS
+        elif content.calls_tool and not text and finish not in _NO_TEXT:
             finish = TOOL_CALL  # some formats end such a reply like any other
         stopped_at = None
         # not all stop strings are sent, and some servers (transformers serve) leave them in the
@@ -287,6 +301,8 @@ class Wire:
             model=model,
             also_named=tuple(name for name in reply.names if name != model),
             rate_limits=reply.rate_limits,
+            tool_calls=calls,
+            provider_content=content.provider_content if calls else "",
         )
 
     def _tokens(
@@ -315,6 +331,11 @@ class Wire:
                 " or use another model.",
                 taken=True,
             ) from None
+
+
+def offers_tools(request: Generate | Embed) -> bool:
+    """Return whether a request has tools that the reply may call."""
+    return isinstance(request, Generate) and bool(request.tools)
 
 
 def _reported_cost(data: Any, settings: Settings) -> float | None:
