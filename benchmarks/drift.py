@@ -3,8 +3,9 @@
     python benchmarks/drift.py [--repetitions N] [--seed S] [--only NAME ...]
 
 Items are answered by chance: some always alike, others otherwise now and then. A change flips
-the verdict of a tenth of the items in such a way that the score moves by 4 points. Days may be
-good or bad for all items together, answers may be missing, and scores may be graded.
+the verdict of a tenth of the items in such a way that the score moves by 4 points, or of more of
+them where a setting says so. Days may be good or bad for all items together, answers may be
+missing, and scores may be graded.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class Setting:
         name: what `--only` takes.
         n_items: number of items.
         n_repeats: repeats in each round.
+        later_repeats: repeats in the rounds after the first one; 0 for as many.
         noisy: share of items whose answers vary.
         rare: how often such an item gets its rarer verdict.
         texts: number of wordings that an answer has, all equally likely.
@@ -48,11 +50,14 @@ class Setting:
         bad_days: chance of a day on which a fifth of the items fail.
         missing: share of answers that are missing, more of them of hard items.
         is_graded: whether scores are graded in place of right and wrong.
+        changed_share: share of items whose verdict the change flips.
+        changed_score: what it adds to the score.
     """
 
     name: str
     n_items: int = 200
     n_repeats: int = 2
+    later_repeats: int = 0
     noisy: float = 0.1
     rare: float = 0.1
     texts: int = 2
@@ -60,6 +65,8 @@ class Setting:
     bad_days: float = 0.0
     missing: float = 0.0
     is_graded: bool = False
+    changed_share: float = CHANGED_SHARE
+    changed_score: float = CHANGED_SCORE
 
 
 SETTINGS = (
@@ -75,6 +82,13 @@ SETTINGS = (
     Setting("days of 4 points", day=0.04),
     Setting("bad days, one in 20", bad_days=0.05),
     Setting("20 items", n_items=20),
+    Setting("two repeats, then one", later_repeats=1, noisy=0.3, rare=0.2),
+    Setting("50 items", n_items=50),
+    Setting("100 items", n_items=100),
+    Setting("20 items, 10 points", n_items=20, changed_share=0.2, changed_score=0.1),
+    Setting("20 items, 20 points", n_items=20, changed_share=0.3, changed_score=0.2),
+    Setting("50 items, 10 points", n_items=50, changed_share=0.2, changed_score=0.1),
+    Setting("100 items, 5 points", n_items=100, changed_share=0.1, changed_score=0.05),
 )
 
 Floats = NDArray[np.float64]
@@ -88,11 +102,13 @@ def draw_chances(setting: Setting, random: np.random.Generator) -> Floats:
     return np.where(usually_right, 1 - rare, rare)
 
 
-def change_some(chances: Floats, random: np.random.Generator) -> Floats:
+def change_some(
+    chances: Floats, random: np.random.Generator, setting: Setting
+) -> Floats:
     """Turn the verdict of some items that do not vary, more of them to right than to wrong."""
     n_items = len(chances)
-    n_up = round((CHANGED_SHARE + CHANGED_SCORE) / 2 * n_items)
-    n_down = round((CHANGED_SHARE - CHANGED_SCORE) / 2 * n_items)
+    n_up = round((setting.changed_share + setting.changed_score) / 2 * n_items)
+    n_down = round((setting.changed_share - setting.changed_score) / 2 * n_items)
     up = random.permutation(np.flatnonzero(chances == 0))[:n_up]
     down = random.permutation(np.flatnonzero(chances == 1))[:n_down]
     changed = chances.copy()
@@ -113,10 +129,10 @@ class Year:
         self.setting = setting
         self.random = random
         self.chances = draw_chances(setting, random)
-        self.changed = change_some(self.chances, random)
+        self.changed = change_some(self.chances, random, setting)
         self.quality = random.normal(0, 0.15, setting.n_items)
 
-    def ask(self, chances: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    def ask(self, chances: Floats, n_repeats: int) -> tuple[Floats, NDArray[np.int64]]:
         """Draw the scores and texts of a round, (repeats, items) each."""
         setting = self.setting
         random = self.random
@@ -126,7 +142,7 @@ class Year:
         if random.random() < setting.bad_days:
             fails = random.random(setting.n_items) < BAD_DAY_SHARE
             right = np.where(fails, 0.0, right)
-        shape = (setting.n_repeats, setting.n_items)
+        shape = (n_repeats, setting.n_items)
         scores = (random.random(shape) < right).astype(np.float64)
         texts = scores * setting.texts + random.integers(setting.texts, size=shape)
         if setting.is_graded:
@@ -140,10 +156,12 @@ class Year:
 
     def alarm_week(self, weeks: int, change_in: int | None) -> int | None:
         """Play rounds through and return the week of the first alarm; weeks count from 1."""
-        rounds = [self.ask(self.chances)]
+        rounds = [self.ask(self.chances, self.setting.n_repeats)]
+        n_repeats = self.setting.later_repeats or self.setting.n_repeats
         for week in range(1, weeks + 1):
             is_changed = change_in is not None and week >= change_in
-            rounds.append(self.ask(self.changed if is_changed else self.chances))
+            chances = self.changed if is_changed else self.chances
+            rounds.append(self.ask(chances, n_repeats))
         first, *later = [scores for scores, _ in rounds]
         first_texts, *later_texts = [texts for _, texts in rounds]
         alarms = (
