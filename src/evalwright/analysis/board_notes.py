@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from evalwright.analysis.board_rows import ANSWER_RATE, BoardRow, count_lost_rows
+from evalwright.analysis.board_tree import BoardNode
 from evalwright.analysis.comparison import caveats
 from evalwright.analysis.differing import describe_task_differences
 from evalwright.analysis.judge_panels import panel_notes
@@ -51,7 +52,14 @@ TIED_NOTE = "Models that share a letter are tied: the data cannot separate them.
 SIMULTANEOUS_NOTE = (
     "A score's interval is its own; the simultaneous ones hold for all models at once."
 )
-
+SHARES_NOTE = (
+    "Hallucinated and 'refused or corrected' are shares of the stress questions,"
+    " which have no answer: refusing or correcting is right."
+)
+ACCURACY_NOTE = (
+    "Accuracy is over the questions that have an answer; the overall score is the"
+    " mean over all tasks, those with stress questions included."
+)
 
 MOST_ALIKE = 3
 """Most notes that say the same of different models, each with its own numbers."""
@@ -167,15 +175,9 @@ def _all_notes(
     yield from _order_notes(rows)
     yield from early_notes(runs)
     if any(row.shares for row in rows):
-        yield (
-            "Hallucinated and 'refused or corrected' are shares of the stress questions,"
-            " which have no answer: refusing or correcting is right."
-        )
+        yield SHARES_NOTE
         if any(row.overall for row in rows):
-            yield (
-                "Accuracy is over the questions that have an answer; the overall score is the"
-                " mean over all tasks, those with stress questions included."
-            )
+            yield ACCURACY_NOTE
     if any(row.n_missing for row in rows):
         ranked = (
             "; ranks come from the items that two models both have"
@@ -334,6 +336,31 @@ def _ranking_notes(
                 note_other_questions_by_pair(matrix, names),
                 *pairing_notes(matrix, names),
             ),
+        )
+
+
+def weight_notes(roots: Sequence[BoardNode]) -> Iterator[str]:
+    """Say which parts of the overall score count several times, being of several tasks."""
+    for root in roots[:1]:
+        several = [part for part in root.parts if len(part.tasks) > 1]
+        are_all_alike = len({len(part.tasks) for part in root.parts}) == 1
+        if root.metric != f"mean of {len(root.tasks)} tasks" or are_all_alike:
+            continue
+        if sum(len(part.tasks) for part in root.parts) != len(root.tasks):
+            continue
+        times = [f"{part.title} as {len(part.tasks)}" for part in several]
+        yield (
+            f"The overall score is the mean of {len(root.tasks)} tasks, which count the same:"
+            f" {listed(times, MOST_NAMED)} of them."
+        )
+
+
+def price_notes(labels: Sequence[str]) -> Iterator[str]:
+    """Say whose cost comes from prices among the facts, as their runs know none."""
+    if labels:
+        yield (
+            f"The cost of {listed(labels, MOST_NAMED)} is that of the tokens in the record, at the"
+            " prices in the table of facts."
         )
 
 
