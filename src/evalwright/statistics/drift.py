@@ -216,7 +216,7 @@ def detect_drift(
         effects, weights = _round_effects(
             table.means[so_far], table.counts[so_far], is_complete=is_complete
         )
-        floor = _least_variance(float(weights.max()), n_items, spread)
+        floor = least_variance(float(weights.max()), n_items, spread)
         variance = max(variance, floor)
         look = _look(
             effects,
@@ -329,13 +329,13 @@ def _look(
     """
     places = np.flatnonzero(weights > 0)
     sizes = weights[places]
-    means = _clip_outliers(effects[places], sizes, variance)
+    means = clip_outliers(effects[places], sizes, variance)
     n_rounds = len(places)
     starts = np.arange(ROUNDS_TO_CONFIRM, n_rounds - ROUNDS_TO_CONFIRM + 1)
     starts = starts[places[starts] >= first_possible] if len(starts) else starts
     if not len(starts):
         return NO_LOOK
-    weighed = _weigh_changes(
+    weighed = weigh_changes(
         means, sizes, starts, variance=variance, size=size, negligible=negligible
     )
     evidence = float(weighed.evidence)
@@ -384,7 +384,7 @@ class _Weighed:
         return evidence
 
 
-def _weigh_changes(
+def weigh_changes(
     means: F64,
     sizes: F64,
     starts: npt.NDArray[np.int64],
@@ -426,7 +426,7 @@ def _weigh_changes(
     return _Weighed(change, unshared, shrinkage, within, power, log_ratios, shares)
 
 
-def _least_variance(most_scores: float, n_items: int, spread: float) -> float:
+def least_variance(most_scores: float, n_items: int, spread: float) -> float:
     """The variance of an item below which rounds would have to scatter by less than an item."""
     return most_scores * (FLOOR_ITEMS * spread / n_items) ** 2
 
@@ -436,10 +436,10 @@ def _deviation_of_rounds(effects: F64, weights: F64, variance: float) -> float:
     places = np.flatnonzero(weights > 0)
     if len(places) < MIN_ROUNDS_TO_TRIM:
         return 0.0
-    return float(_clip_outliers(effects[places], weights[places], variance).std(ddof=1))
+    return float(clip_outliers(effects[places], weights[places], variance).std(ddof=1))
 
 
-def _clip_outliers(effects: F64, weights: F64, variance: float) -> F64:
+def clip_outliers(effects: F64, weights: F64, variance: float) -> F64:
     """Move a round that is far from those about it to the edge of what they would do.
 
     A lasting change is not far from the middle one of five, once three rounds are changed. Far is
@@ -546,7 +546,7 @@ class _Forecast:
         """The share of drawn rounds in which a change is seen, with this number of items."""
         drift = self.drift
         n_scores = self._scores_by_item * n_items
-        least = _least_variance(n_scores, n_items, drift.spread)
+        least = least_variance(n_scores, n_items, drift.spread)
         variance = max(drift.repeat_variance, least)
         deviation = math.sqrt(self._by_day + variance / n_scores)
         is_after = np.arange(self._n_rounds) >= self._n_before
@@ -555,8 +555,8 @@ class _Forecast:
         first_with_alarm = self._n_before + ROUNDS_TO_CONFIRM
         for n_rounds in range(self._n_rounds, first_with_alarm - 1, -1):
             sizes = np.full(n_rounds, n_scores)
-            weighed = _weigh_changes(
-                _clip_outliers(unseen[:, :n_rounds], sizes, variance),
+            weighed = weigh_changes(
+                clip_outliers(unseen[:, :n_rounds], sizes, variance),
                 sizes,
                 np.arange(ROUNDS_TO_CONFIRM, n_rounds - ROUNDS_TO_CONFIRM + 1),
                 variance=variance,
