@@ -223,6 +223,22 @@ def test_cost_speed_cut_off_and_rewrites_of_real_runs(folder: Path) -> None:
     assert drop.value_of(0)["n"] == 3
 
 
+def test_a_preset_colours_only_what_it_can(folder: Path) -> None:
+    """A model whose family no name says must not keep the board from being published."""
+    make_run(
+        folder / "runs",
+        scores=[1, 0, 1],
+        metric="hallucination-rate",
+        name="acme",
+        model="acme/small-1",
+    )
+    board = ("leaderboard", "acme", "--preset", "hhem", "--plot", "p.svg")
+    done = typed(*board)
+    assert done.code == 0 and (folder / "p.svg").is_file(), done.err
+    done = typed(*board, "--colour-by", "family")
+    assert done.code == 2 and "cannot be coloured by 'family'" in done.err
+
+
 def test_a_board_of_groups_shows_groups_of_factual_tasks_too(folder: Path) -> None:
     """README and page have the same columns, and the weights are said."""
     tasks = ("factual-closed-book", "factual-choice", "factual-stress")
