@@ -289,7 +289,14 @@ def _has_stress_questions(board: Board, _runs: Sequence[Run]) -> bool:
 
 
 def _has_languages(_board: Board, runs: Sequence[Run]) -> bool:
-    return all(len(languages_of(run)) > 1 for run in runs)
+    return all(len(languages_of(run)) > 1 or _is_of_sea_helm(run) for run in runs)
+
+
+def _is_of_sea_helm(run: Run) -> bool:
+    """Tell whether all tasks are SEA-HELM's, of which a board may well begin with one language."""
+    return bool(run.tasks) and all(
+        task.name.startswith("sea-helm:") for task in run.tasks
+    )
 
 
 def _is_korean(_board: Board, runs: Sequence[Run]) -> bool:
