@@ -204,7 +204,7 @@ def test_what_too_few_items_would_show_is_said() -> None:
     shown = " ".join(typed("check", "drift", *runs).out.split())
     (task,) = check()["tasks"]
     assert 0.1 < task["detectable_change"] < 0.3
-    assert f"(20 items): a lasting change of {points(task)} points, or of " in shown
+    assert f"(20 items): a lasting change of {points(task)} points or of " in shown
     assert f"For 4 points, ask about {task['n_items_advised']} items." in shown
     assert "No sign that python/clerk.py:answer has changed, but a change of 4" in shown
 

@@ -45,7 +45,7 @@ def import_(runs: tuple[str, ...], board_file: str, **params: Any) -> int:
             echo(f"Written: {result.folder} ({result.label})")
     n_known = sum(result.was_there for result in imported)
     if n_known:
-        echo(f"{counted(n_known, 'run')} of these were results already.")
+        echo(f"Already results: {counted(n_known, 'run')}.")
     without = list(
         dict.fromkeys(result.entry for result in imported if not result.has_entry)
     )

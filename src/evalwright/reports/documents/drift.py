@@ -175,7 +175,7 @@ def _detectable(task: TaskDrift) -> str:
             if task.is_share
             else f"{distance} in items' scores"
         )
-    return ", or of ".join(changes)
+    return " or of ".join(changes)
 
 
 def _rounded_up(change: float, task: TaskDrift) -> str:
