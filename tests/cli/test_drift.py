@@ -210,7 +210,7 @@ def test_what_too_few_items_would_show_is_said() -> None:
 
 
 def points(task: dict[str, Any]) -> int:
-    return math.ceil(100 * task["detectable_change"])
+    return math.ceil(100 * float(task["detectable_change"]))
 
 
 def test_rounds_are_not_for_batches() -> None:

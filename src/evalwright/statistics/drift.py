@@ -389,7 +389,7 @@ def weigh_changes(
     sizes: F64,
     starts: npt.NDArray[np.int64],
     *,
-    variance: float,
+    variance: float | F64,
     size: float,
     negligible: float,
 ) -> _Weighed:
@@ -399,7 +399,7 @@ def weigh_changes(
         means: (..., rounds), all with scores.
         sizes: by round, its number of scores.
         starts: the rounds that may be the first changed one.
-        variance: of an item between repeats.
+        variance: of an item between repeats, one for all or (..., 1).
         size: the change that matters, in the unit of the scores.
         negligible: a change that nobody wants to hear of, which is taken off.
     """
@@ -439,7 +439,7 @@ def _deviation_of_rounds(effects: F64, weights: F64, variance: float) -> float:
     return float(clip_outliers(effects[places], weights[places], variance).std(ddof=1))
 
 
-def clip_outliers(effects: F64, weights: F64, variance: float) -> F64:
+def clip_outliers(effects: F64, weights: F64, variance: float | F64) -> F64:
     """Move a round that is far from those about it to the edge of what they would do.
 
     A lasting change is not far from the middle one of five, once three rounds are changed. Far is
