@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 from evalwright.core.errors import Rejected
@@ -28,10 +29,12 @@ class CallIds:
     Attributes:
         pattern: what an id must match as a whole; another is replaced.
         make: makes an id from the number of the turn and that of the call in it, from 0.
+        unique: whether no two calls of a prompt may share one; those of a turn never do.
     """
 
     pattern: re.Pattern[str]
     make: Callable[[int, int], str]
+    unique: bool = False
 
 
 ANY_ID = CallIds(re.compile(r".+", re.DOTALL), "call_{}_{}".format)
@@ -55,7 +58,10 @@ def complete_tool_turns(prompt: Prompt, ids: CallIds = ANY_ID) -> tuple[Message,
     if not has_tool_turns(turns):
         return turns
     completed: list[Message] = []
-    waiting: list[tuple[ToolCall, str]] = []  # calls without a result, and their new ids
+    waiting: list[
+        tuple[ToolCall, str]
+    ] = []  # calls without a result, and their new ids
+    earlier: set[str] = set()
     for turn_index, turn in enumerate(turns):
         if turn.role == "tool":
             call, call_id = _take_call(turn, waiting, turn_index)
@@ -63,7 +69,9 @@ def complete_tool_turns(prompt: Prompt, ids: CallIds = ANY_ID) -> tuple[Message,
                 turn, tool_call_id=call_id, tool_name=turn.tool_name or call.name
             )
         else:
-            call_ids = _ids_of(turn.tool_calls, turn_index, ids)
+            call_ids = _ids_of(turn.tool_calls, turn_index, ids, earlier)
+            if ids.unique:
+                earlier.update(call_ids)
             waiting = list(zip(turn.tool_calls, call_ids, strict=True))
             calls = tuple(replace(call, id=call_id) for call, call_id in waiting)
             turn = replace(turn, tool_calls=calls) if calls else turn
@@ -71,12 +79,25 @@ def complete_tool_turns(prompt: Prompt, ids: CallIds = ANY_ID) -> tuple[Message,
     return tuple(completed)
 
 
-def _ids_of(calls: Sequence[ToolCall], turn_index: int, ids: CallIds) -> list[str]:
-    """Return an id for each call of a turn, all different."""
+def _ids_of(
+    calls: Sequence[ToolCall], turn_index: int, ids: CallIds, earlier: Collection[str]
+) -> list[str]:
+    """Return an id for each call of a turn, all different, and none of the earlier ones."""
     call_ids: list[str] = []
+    taken = {*earlier, *(call.id for call in calls)}
     for call_index, call in enumerate(calls):
-        is_usable = ids.pattern.fullmatch(call.id) and call.id not in call_ids
-        call_ids.append(call.id if is_usable else ids.make(turn_index, call_index))
+        is_usable = (
+            ids.pattern.fullmatch(call.id)
+            and call.id not in call_ids
+            and call.id not in earlier
+        )
+        if is_usable:
+            call_ids.append(call.id)
+            continue
+        numbered = (ids.make(turn_index, index) for index in count(call_index))
+        call_ids.append(
+            next(name for name in numbered if name not in taken | set(call_ids))
+        )
     return call_ids
 
 

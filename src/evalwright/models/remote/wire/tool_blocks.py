@@ -1,0 +1,143 @@
+"""What formats whose turns are lists of blocks share about tools: Anthropic's, Amazon's, Google's.
+
+Their replies may hold blocks that the provider wants back unchanged (signed or encrypted thinking);
+then the whole turn goes back as it came.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from evalwright.core.errors import Rejected
+from evalwright.core.requests import Generate, Message, has_tool_turns
+from evalwright.core.tool_calls import ToolCall
+from evalwright.models.remote.wire import format as form
+from evalwright.models.remote.wire.format import Settings
+from evalwright.models.remote.wire.options import Options
+from evalwright.models.remote.wire.tool_turns import (
+    CallIds,
+    complete_tool_turns,
+    content_for_provider,
+    text_arguments,
+)
+
+TOOL_OPTIONS: Options = {
+    "tools": lambda tools: {},
+    "tool_choice": lambda choice: {},
+    "parallel_tool_calls": lambda allowed: {},
+}
+"""The options of tools; their fields depend on each other, so the format's payload has them."""
+NO_OUTPUT = "(no output)"
+"""Stands for a result without text where a format refuses an empty one."""
+MAX_NAME_CHARS = 64
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def system_and_tool_turns(
+    request: Generate, settings: Settings, ids: CallIds
+) -> tuple[str, tuple[Message, ...]]:
+    """Split a prompt like `form.system_and_talk`, its turns of tools completed.
+
+    Raises:
+        Rejected: the prompt has no turn, a result belongs to no call, or a call has no result.
+    """
+    if not has_tool_turns(request.prompt):
+        return form.system_and_talk(request, settings)
+    turns = complete_tool_turns(request.prompt, ids)
+    _require_results(turns)
+    return form.system_and_talk(replace(request, prompt=turns), settings)
+
+
+def _require_results(turns: Sequence[Message]) -> None:
+    """Raise Rejected if a call is not answered before the next turn, as all providers demand."""
+    waiting: dict[str, str] = {}
+    for turn in (*turns, Message("user", "")):
+        if turn.role == "tool":
+            waiting.pop(turn.tool_call_id, None)
+            continue
+        if waiting:
+            name = next(iter(waiting.values()))
+            raise Rejected(
+                f"The prompt has a call of the tool '{name[:MAX_NAME_CHARS]}' without its"
+                " result: put a turn of the role 'tool' for each call behind the"
+                " assistant's turn."
+            )
+        waiting = {call.id: call.name for call in turn.tool_calls}
+
+
+def usable_name(name: str) -> str:
+    """Return the name of a call as a history may hold it; models write names with other signs."""
+    return _NOT_IN_NAMES.sub("_", name)[:MAX_NAME_CHARS] or "_"
+
+
+def kept_blocks(
+    turn: Message,
+    wire_name: str,
+    call_in: Callable[[Mapping[str, Any]], Any],
+    calls: Sequence[Any],
+) -> list[Any] | None:
+    """Return the blocks of a turn as the provider sent them.
+
+    Args:
+        turn: the assistant's turn.
+        wire_name: the format that kept them.
+        call_in: returns what identifies the call in a block, or None for other blocks.
+        calls: what identifies the turn's calls.
+
+    Returns:
+        The blocks; None if there are none, or if they have other calls than the turn.
+    """
+    blocks = content_for_provider(turn, wire_name)
+    if not isinstance(blocks, list) or not all(
+        isinstance(block, Mapping) for block in blocks
+    ):
+        return None
+    identities = [identity for identity in map(call_in, blocks) if identity is not None]
+    return blocks if identities == list(calls) else None
+
+
+def read_call(
+    fields: Mapping[str, Any],
+    *,
+    id_field: str,
+    arguments_field: str,
+    data: Any,
+    settings: Settings,
+) -> ToolCall:
+    """Read a call from a block of a reply; its arguments are an object, or text from a stream.
+
+    Raises:
+        BadReply: it has no name.
+    """
+    name = fields.get("name")
+    if not isinstance(name, str) or not name:
+        raise form.not_documented(settings, "a call with the name of its tool", data)
+    call_id = fields.get(id_field)
+    arguments = fields.get(arguments_field)
+    return ToolCall(
+        name,
+        text_arguments({} if arguments is None else arguments),
+        call_id if isinstance(call_id, str) else "",
+    )
+
+
+def refuse_forced_choice(
+    tool_choice: str | None, thinking: Any, settings: Settings
+) -> None:
+    """Raise Rejected if a call is forced while Claude thinks within a budget.
+
+    Args:
+        tool_choice: as in `Generate`.
+        thinking: the body's `thinking`.
+        settings: the model's settings.
+    """
+    is_forced = tool_choice not in (None, "auto", "none")
+    if is_forced and form.get_nested(thinking, "type") == "enabled":
+        raise Rejected(
+            f"'{settings.model}' cannot be forced to call a tool (tool_choice"
+            f" {tool_choice}) while it thinks within a budget: set tool_choice to auto,"
+            " or thinking to off."
+        )
