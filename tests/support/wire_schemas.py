@@ -18,6 +18,13 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
+from support.block_tools import (
+    as_anthropic,
+    refused_by_amazon,
+    refused_by_anthropic,
+    refused_by_google,
+)
+
 _READ: dict[str, dict[str, Any]] = json.loads(
     Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
 )
@@ -165,6 +172,8 @@ def _bedrock(body: Mapping[str, Any], model: str) -> str | None:
         for block in message["content"]
     ):
         return "The text field in the ContentBlock object is blank."
+    if wrong := refused_by_amazon(body, model):
+        return wrong
     if "claude" not in model:
         last = (
             "This model requires the last turn to be a user message."
@@ -181,17 +190,14 @@ def _bedrock(body: Mapping[str, Any], model: str) -> str | None:
         "topP": "top_p",
         "stopSequences": "stop_sequences",
     }
-    talk = [
-        {"role": turn["role"], "content": turn["content"][0].get("text", "an image")}
-        for turn in messages
-    ]
+    talk = dict(as_anthropic(body))
     fields = {names[name]: value for name, value in config.items()}
     anthropic_body = {
         "max_tokens": 10**6,
         **fields,
         **body.get("additionalModelRequestFields", {}),
     }
-    return refusal("anthropic", {"model": model, "messages": talk, **anthropic_body})
+    return refusal("anthropic", {"model": model, **talk, **anthropic_body})
 
 
 def takes_no_sampling(model: str) -> bool:
@@ -233,11 +239,13 @@ def _anthropic(body: Mapping[str, Any], model: str) -> str | None:
         and any(part in model for part in ("4-1", "4-5", "4-6"))
     ):
         return "`temperature` and `top_p` cannot both be specified for this model."
-    return None
+    return refused_by_anthropic(body)
 
 
 def _gemini(body: Mapping[str, Any], model: str) -> str | None:
     model = model.removeprefix("models/")
+    if wrong := refused_by_google(body, model):
+        return wrong
     ends = body["contents"][-1].get("role")
     if ends == "model" and re.match(r"gemini-(3\.5-flash-lite|3\.[6-9]|flash)", model):
         return "Requests ending with a model turn are not supported."

@@ -30,7 +30,7 @@ from evalwright.models.remote.wire.options import (
 )
 from evalwright.models.remote.wire.tool_blocks import (
     NO_OUTPUT,
-    TOOL_OPTIONS,
+    TOOLS_IN_PAYLOAD,
     kept_blocks,
     read_call,
     refuse_forced_choice,
@@ -279,7 +279,7 @@ def _joined(
             settings, f"blocks of type {block_type} with {name}", data
         )
     return ("" if block_type == "text" else "\n\n").join(
-        text for text in texts if isinstance(text, str)
+        text for text in texts if isinstance(text, str) and text
     )
 
 
@@ -400,7 +400,7 @@ WIRE = Wire(
     lacks=frozenset(("seed",)),
     names_limit=False,
     options={
-        **TOOL_OPTIONS,
+        **TOOLS_IN_PAYLOAD,
         "top_k": at_place("top_k"),
         "json_schema": lambda schema: nested(
             "output_config.format",

@@ -33,7 +33,7 @@ from evalwright.models.remote.wire.options import (
 )
 from evalwright.models.remote.wire.tool_blocks import (
     NO_OUTPUT,
-    TOOL_OPTIONS,
+    TOOLS_IN_PAYLOAD,
     kept_blocks,
     read_call,
     refuse_forced_choice,
@@ -459,7 +459,7 @@ WIRE = Wire(
     names_limit=False,
     model_in_path=True,
     options={
-        **TOOL_OPTIONS,
+        **TOOLS_IN_PAYLOAD,
         # Each family has its own place for it, or none.
         "top_k": at_place("additionalModelRequestFields.top_k"),
         "json_schema": lambda schema: nested(

@@ -31,7 +31,7 @@ from evalwright.models.remote.wire.options import (
     read_tokens,
 )
 from evalwright.models.remote.wire.tool_blocks import (
-    TOOL_OPTIONS,
+    TOOLS_IN_PAYLOAD,
     kept_blocks,
     read_call,
     system_and_tool_turns,
@@ -487,7 +487,7 @@ WIRE = Wire(
     names_limit=False,
     model_in_path=True,
     options={
-        **TOOL_OPTIONS,
+        **TOOLS_IN_PAYLOAD,
         "top_k": at_place("generationConfig.topK"),
         "top_logprobs": _logprobs,
         "json_schema": _schema,

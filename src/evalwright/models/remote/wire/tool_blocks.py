@@ -24,12 +24,12 @@ from evalwright.models.remote.wire.tool_turns import (
     text_arguments,
 )
 
-TOOL_OPTIONS: Options = {
+TOOLS_IN_PAYLOAD: Options = {
     "tools": lambda tools: {},
     "tool_choice": lambda choice: {},
     "parallel_tool_calls": lambda allowed: {},
 }
-"""The options of tools; their fields depend on each other, so the format's payload has them."""
+"""Options without fields here: theirs depend on each other, so the format's payload makes them."""
 NO_OUTPUT = "(no output)"
 """Stands for a result without text where a format refuses an empty one."""
 MAX_NAME_CHARS = 64
