@@ -55,7 +55,9 @@ def complete_tool_turns(prompt: Prompt, ids: CallIds = ANY_ID) -> tuple[Message,
     if not has_tool_turns(turns):
         return turns
     completed: list[Message] = []
-    waiting: list[tuple[ToolCall, str]] = []  # calls without a result, and their new ids
+    waiting: list[
+        tuple[ToolCall, str]
+    ] = []  # calls without a result, and their new ids
     for turn_index, turn in enumerate(turns):
         if turn.role == "tool":
             call, call_id = _take_call(turn, waiting, turn_index)
@@ -112,6 +114,24 @@ def object_arguments(call: ToolCall) -> dict[str, Any]:
         return call.parsed()
     except ValueError:
         return {MALFORMED_ARGUMENTS: call.arguments}
+
+
+def json_arguments(call: ToolCall, *, raw: bool = False) -> str:
+    """Return a call's arguments as text, for formats whose history has text.
+
+    Args:
+        call: the call.
+        raw: whether malformed arguments may be sent as the model wrote them. Most servers parse
+            them, for the model's template, and refuse what is not JSON; they get
+            `object_arguments` as text.
+    """
+    if raw:
+        return call.arguments
+    try:
+        call.parsed()
+    except ValueError:
+        return json.dumps(object_arguments(call), ensure_ascii=False)
+    return call.arguments if call.arguments.strip() else "{}"
 
 
 def text_arguments(arguments: Any) -> str:
