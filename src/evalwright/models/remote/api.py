@@ -195,6 +195,9 @@ class ApiModel(RemoteModel):
             cost_field=self.provider.cost_field,
             variables=self._path_variables(),
             base_url=self.base_url,
+            returns=self.provider.returns,
+            raw_arguments=self.provider.raw_arguments and self.official,
+            reasons=bool(effort_levels),
         )
         self.names_cost = bool(self.provider.cost_field)
         most = self.provider.max_concurrency
@@ -460,7 +463,9 @@ class ApiModel(RemoteModel):
         ):
             return why
         if (
-            why := carrying.describe_unsupported(request, self.wire, self.name)
+            why := carrying.describe_unsupported(
+                request, self.wire, self.provider, self.name
+            )
         ) is not None:
             return why
         try:

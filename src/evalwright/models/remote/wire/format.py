@@ -71,6 +71,9 @@ class Settings:
         system_field: the field of the system prompt in a body without messages; "" to put it first
             in the prompt.
         variables: variables of the row that its base URL does not use, for paths.
+        returns: what is sent back with an assistant's turn that calls tools, see `Provider`.
+        raw_arguments: whether malformed arguments of such a turn are sent as the model wrote them.
+        reasons: whether the model is known to reason.
     """
 
     model: str
@@ -90,6 +93,9 @@ class Settings:
     cost_field: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
     base_url: str = ""
+    returns: tuple[str, ...] = ()
+    raw_arguments: bool = False
+    reasons: bool = False
 
 
 _MOST_TOKENS = 1 << 40
@@ -168,6 +174,7 @@ class Wire:
         images: media types of supported images.
         tokens: reads the log-probabilities of an answer's tokens.
         most_alternatives: the largest number of alternatives for each token.
+        names_tool: whether a request can demand the call of one tool by its name.
     """
 
     name: str
@@ -193,6 +200,7 @@ class Wire:
     images: frozenset[str] = frozenset()
     tokens: Callable[[Any], list[TokenLogProb]] | None = None
     most_alternatives: int = 20
+    names_tool: bool = True
 
     def build(
         self, request: Generate | Embed, settings: Settings, *, unstreamed: bool = False

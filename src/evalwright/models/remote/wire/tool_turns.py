@@ -135,6 +135,24 @@ def object_arguments(call: ToolCall) -> dict[str, Any]:
         return {MALFORMED_ARGUMENTS: call.arguments}
 
 
+def json_arguments(call: ToolCall, *, raw: bool = False) -> str:
+    """Return a call's arguments as text, for formats whose history has text.
+
+    Args:
+        call: the call.
+        raw: whether malformed arguments may be sent as the model wrote them. Most servers parse
+            them, for the model's template, and refuse what is not JSON; they get
+            `object_arguments` as text.
+    """
+    if raw:
+        return call.arguments
+    try:
+        call.parsed()
+    except ValueError:
+        return json.dumps(object_arguments(call), ensure_ascii=False)
+    return call.arguments if call.arguments.strip() else "{}"
+
+
 def text_arguments(arguments: Any) -> str:
     """Return the arguments of a call in a reply as text: text as it is, an object as its JSON."""
     if isinstance(arguments, str):
