@@ -23,7 +23,7 @@ from evalwright.core import errors
 from evalwright.core.conversation import reply_turn, result_turn
 from evalwright.core.errors import BadReply, ConnectionFailed, RequestError
 from evalwright.core.images import Image
-from evalwright.core.outcomes import ANSWERED, TOOL_CALL, outcome_of
+from evalwright.core.outcomes import ANSWERED, FILTERED, TOOL_CALL, outcome_of
 from evalwright.core.requests import Generate, Message, Prompt, prompt_from
 from evalwright.core.responses import Response
 from evalwright.core.tools import ToolDefinition
@@ -224,10 +224,8 @@ def test_a_reply(name: str, case: dict[str, Any]) -> None:
 
 def check_outcome(response: Response) -> None:
     """A call that was offered is an answer; one that the provider refused is a wrong one."""
-    ends_wrong = response.finish_reason in ("tool_call", "tool_use")
-    wanted = TOOL_CALL if ends_wrong and not response.text else ANSWERED
-    reasoned_only = response.reasoning and not (response.text or response.tool_calls)
-    assert outcome_of(response) == wanted or (reasoned_only and wanted == TOOL_CALL)
+    wanted = {"tool_call": TOOL_CALL, "tool_use": TOOL_CALL, "content_filter": FILTERED}
+    assert outcome_of(response) == wanted.get(response.finish_reason, ANSWERED)
     assert Response.from_dict(response.as_dict()) == response
 
 

@@ -203,7 +203,7 @@ def parse_message(data: Any, request: Generate, settings: Settings) -> ReplyCont
     hidden = "redacted_thinking" in kinds
     calls: tuple[ToolCall, ...] = ()
     kept = ""
-    if called and form.offers_tools(request):
+    if called and form.offers_tools(request) and finish != CONTENT_FILTER:
         calls = tuple(
             _read_call(block, data, settings)
             for block in content

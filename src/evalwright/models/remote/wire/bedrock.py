@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from evalwright.core.errors import Rejected, RequestError
 from evalwright.core.images import Image
+from evalwright.core.outcomes import CONTENT_FILTER
 from evalwright.core.requests import Generate, Message, Part, has_tool_turns
 from evalwright.core.responses import Usage
 from evalwright.core.tool_calls import ToolCall
@@ -235,9 +236,10 @@ def parse_converse(data: Any, request: Generate, settings: Settings) -> ReplyCon
     reasoning = "\n\n".join(filter(None, map(_thought, content)))
     called = any("toolUse" in block for block in content)
     excused = called or any("reasoningContent" in block for block in content)
+    finish = form.finish_of(data.get("stopReason"))
     calls: tuple[ToolCall, ...] = ()
     kept = ""
-    if called and form.offers_tools(request):
+    if called and form.offers_tools(request) and finish != CONTENT_FILTER:
         calls = tuple(
             read_call(
                 form.as_mapping(block["toolUse"]),
@@ -250,7 +252,6 @@ def parse_converse(data: Any, request: Generate, settings: Settings) -> ReplyCon
             if _is_call(block)
         )
         kept = _kept(content, calls)
-    finish = form.finish_of(data.get("stopReason"))
     # Many models refuse stop strings of only white space.
     text, finish = form.apply_local_stops(
         text, finish, tuple(sign for sign in request.stop if not sign.strip())

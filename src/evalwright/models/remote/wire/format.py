@@ -257,7 +257,8 @@ class Wire:
         content = self.parse(reply.data, request, settings)
         reason = content.finish.lower().partition(" ")[0]
         text = content.text
-        if reason in _BROKEN_OFF or (text and reason in _UNFINISHED):
+        calls = content.tool_calls if offers_tools(request) else ()
+        if reason in _BROKEN_OFF or ((text or calls) and reason in _UNFINISHED):
             why = (
                 f"{settings.where} broke the answer off: it ended with"
                 f" {clean(content.finish, 40)}."
@@ -283,7 +284,6 @@ class Wire:
             )
             raise EmptyReply(f"{settings.where} sent an answer without content{why}.")
         finish = content.finish
-        calls = content.tool_calls if offers_tools(request) else ()
         if calls:
             finish = LENGTH if finish == LENGTH else TOOL_CALLS
         elif content.calls_tool and not text and finish not in _NO_TEXT:
@@ -640,8 +640,8 @@ _UNFINISHED = frozenset(
 )
 """Finish reasons of answers that neither the model nor a limit ended.
 
-Text in such a reply is a part of an answer; without any it is an empty reply. The first line is
-Google's, the second Amazon's, Anthropic's, OpenAI's and Cohere's.
+Text, or a call, in such a reply is a part of an answer; without any it is an empty reply. The first
+line is Google's, the second Amazon's, Anthropic's, OpenAI's and Cohere's.
 """
 _FINISHES = {
     word: meaning

@@ -269,7 +269,7 @@ def parse_gemini(data: Any, request: Generate, settings: Settings) -> ReplyConte
     text, finish = form.apply_local_stops(text, finish, request.stop[MOST_STOPS:])
     calls: tuple[ToolCall, ...] = ()
     kept = ""
-    if called and form.offers_tools(request):
+    if called and form.offers_tools(request) and finish != CONTENT_FILTER:
         reply_parts = form.get_nested(candidate, "content", "parts")
         calls = _calls(reply_parts, data, settings)
         kept = _kept(reply_parts)
