@@ -32,6 +32,11 @@ def refused_by_anthropic(body: Mapping[str, Any]) -> str | None:
 
 def _refused_choice(body: Mapping[str, Any]) -> str | None:
     names = [tool["name"] for tool in body.get("tools", ())]
+    kinds = ("tool_use", "tool_result")
+    if not names and any(
+        _blocks(message, kind) for message in body["messages"] for kind in kinds
+    ):
+        return "Requests which include `tool_use` or `tool_result` blocks must define tools."
     if len(names) != len(set(names)):
         return "tools: Tool names must be unique."
     choice = body.get("tool_choice")

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from evalwright.core.images import Image
 from evalwright.core.outcomes import CONTENT_FILTER
-from evalwright.core.requests import Generate, Message, Part
+from evalwright.core.requests import Generate, Message, Part, has_tool_turns
 from evalwright.core.responses import Usage
 from evalwright.core.tool_calls import ToolCall
 from evalwright.core.tools import ToolDefinition
@@ -34,6 +34,7 @@ from evalwright.models.remote.wire.tool_blocks import (
     kept_blocks,
     read_call,
     refuse_forced_choice,
+    stand_ins,
     system_and_tool_turns,
     usable_name,
 )
@@ -75,6 +76,9 @@ def messages_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     if request.tools:
         fields["tools"] = _tools(request.tools)
         fields["tool_choice"] = choice_field(request)
+    elif has_tool_turns(request.prompt):
+        fields["tools"] = _tools(stand_ins(talk))
+        fields["tool_choice"] = {"type": "none"}
     body = form.merge_bodies(form.without_none(fields), settings.extra_body)
     if request.tools:
         refuse_forced_choice(request.tool_choice, body.get("thinking"), settings)

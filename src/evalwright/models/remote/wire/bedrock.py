@@ -38,6 +38,7 @@ from evalwright.models.remote.wire.tool_blocks import (
     kept_blocks,
     read_call,
     refuse_forced_choice,
+    stand_ins,
     system_and_tool_turns,
     usable_name,
 )
@@ -54,6 +55,8 @@ _CALL_IDS = CallIds(
 )
 _KEPT_AS = "bedrock"
 _CHOICES = {"auto": "auto", "required": "any"}
+_CALLS_NOTHING = {"additionalModelRequestFields": {"tool_choice": {"type": "none"}}}
+"""Claude's own field, which Converse passes on."""
 _TAKES_STATUS = re.compile(r"claude|nova")
 """Models that take the `status` of a result; others read of an error in its text."""
 
@@ -101,20 +104,22 @@ def _tool_fields(
     """Return the fields of the tools.
 
     Without calls before, tools that must not be called are left out. With some, the API demands
-    tools: those of the request, else the names of the calls.
+    tools: those of the request, else stand-ins.
 
     Raises:
         Rejected: the choice needs a field that only Claude has.
     """
     has_history = has_tool_turns(request.prompt)
+    is_claude = "claude" in settings.model
     if not request.tools:
-        return {"toolConfig": {"tools": _stand_ins(talk)}}
+        stood_in = {"toolConfig": {"tools": _tools(stand_ins(talk))}}
+        return {**stood_in, **_CALLS_NOTHING} if is_claude else stood_in
     if request.tool_choice == "none" and not has_history:
         return {}
     config: dict[str, Any] = {"tools": _tools(request.tools)}
     is_single = request.parallel_tool_calls is False
     if request.tool_choice == "none" or is_single:
-        if "claude" not in settings.model:
+        if not is_claude:
             what = (
                 "limited to one call in a reply: leave parallel_tool_calls out"
                 if is_single
@@ -151,13 +156,6 @@ def _tools(tools: tuple[ToolDefinition, ...]) -> list[dict[str, Any]]:
         }
         for tool in tools
     ]
-
-
-def _stand_ins(talk: Sequence[Message]) -> list[dict[str, Any]]:
-    """Return definitions of the tools that were called, of which only the names are known."""
-    names = {usable_name(call.name): None for turn in talk for call in turn.tool_calls}
-    schema = {"json": {"type": "object", "properties": {}}}
-    return [{"toolSpec": {"name": name, "inputSchema": schema}} for name in names]
 
 
 def _alternating(talk: Sequence[Message], model: str) -> list[dict[str, Any]]:

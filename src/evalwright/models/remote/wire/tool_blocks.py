@@ -14,6 +14,7 @@ from typing import Any
 from evalwright.core.errors import Rejected
 from evalwright.core.requests import Generate, Message, has_tool_turns
 from evalwright.core.tool_calls import ToolCall
+from evalwright.core.tools import TOOL_CHOICES, ToolDefinition
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import Settings
 from evalwright.models.remote.wire.options import Options
@@ -71,6 +72,21 @@ def _require_results(turns: Sequence[Message]) -> None:
 def usable_name(name: str) -> str:
     """Return the name of a call as a history may hold it; models write names with other signs."""
     return _NOT_IN_NAMES.sub("_", name)[:MAX_NAME_CHARS] or "_"
+
+
+def stand_ins(talk: Sequence[Message]) -> tuple[ToolDefinition, ...]:
+    """Return definitions of the tools that were called, of which only the names are known.
+
+    Claude's API and Amazon's refuse a conversation with calls in a request without tools.
+    """
+    names = {usable_name(call.name): None for turn in talk for call in turn.tool_calls}
+    return tuple(_stand_in(name) for name in names)
+
+
+def _stand_in(name: str) -> ToolDefinition:
+    return ToolDefinition(
+        f"{name[: MAX_NAME_CHARS - 1]}_" if name in TOOL_CHOICES else name
+    )
 
 
 def kept_blocks(
