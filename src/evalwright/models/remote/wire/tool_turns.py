@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 from evalwright.core.errors import Rejected
 from evalwright.core.requests import Message, Prompt, has_tool_turns
 from evalwright.core.tool_calls import ToolCall
+from evalwright.core.tools import MAX_NAME_CHARS
 from evalwright.models.remote.wire.format import turns as turns_of
 
 MALFORMED_ARGUMENTS = "arguments"
 """The key of a malformed call's raw text, in formats whose history needs an object."""
+_FOREIGN_SIGNS = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +31,12 @@ class CallIds:
     Attributes:
         pattern: what an id must match as a whole; another is replaced.
         make: makes an id from the number of the turn and that of the call in it, from 0.
+        unique: whether no two calls of a prompt may share one; those of a turn never do.
     """
 
     pattern: re.Pattern[str]
     make: Callable[[int, int], str]
+    unique: bool = False
 
 
 ANY_ID = CallIds(re.compile(r".+", re.DOTALL), "call_{}_{}".format)
@@ -49,7 +54,8 @@ def complete_tool_turns(prompt: Prompt, ids: CallIds = ANY_ID) -> tuple[Message,
         The turns; the same objects where nothing was missing.
 
     Raises:
-        Rejected: a result belongs to no call before it.
+        Rejected: a result belongs to no call before it, or a call has no result before the next
+            turn of another role.
     """
     turns = turns_of(prompt)
     if not has_tool_turns(turns):
@@ -58,6 +64,7 @@ def complete_tool_turns(prompt: Prompt, ids: CallIds = ANY_ID) -> tuple[Message,
     waiting: list[
         tuple[ToolCall, str]
     ] = []  # calls without a result, and their new ids
+    earlier: set[str] = set()
     for turn_index, turn in enumerate(turns):
         if turn.role == "tool":
             call, call_id = _take_call(turn, waiting, turn_index)
@@ -65,20 +72,56 @@ def complete_tool_turns(prompt: Prompt, ids: CallIds = ANY_ID) -> tuple[Message,
                 turn, tool_call_id=call_id, tool_name=turn.tool_name or call.name
             )
         else:
-            call_ids = _ids_of(turn.tool_calls, turn_index, ids)
+            _require_results(waiting)
+            call_ids = _ids_of(turn.tool_calls, turn_index, ids, earlier)
+            if ids.unique:
+                earlier.update(call_ids)
             waiting = list(zip(turn.tool_calls, call_ids, strict=True))
             calls = tuple(replace(call, id=call_id) for call, call_id in waiting)
             turn = replace(turn, tool_calls=calls) if calls else turn
         completed.append(turn)
+    _require_results(waiting)
     return tuple(completed)
 
 
-def _ids_of(calls: Sequence[ToolCall], turn_index: int, ids: CallIds) -> list[str]:
-    """Return an id for each call of a turn, all different."""
+def _require_results(waiting: Sequence[tuple[ToolCall, str]]) -> None:
+    """Raise Rejected if calls wait for results that do not come; all providers refuse that."""
+    if waiting:
+        name = waiting[0][0].name
+        raise Rejected(
+            f"The prompt has a call of the tool '{name[:MAX_NAME_CHARS]}' without its"
+            " result: put a turn of the role 'tool' for each call behind the"
+            " assistant's turn."
+        )
+
+
+def allowed_name(name: str) -> str:
+    """Return a call's name as a history may hold it: a model may have written other signs.
+
+    Most providers would refuse the whole conversation for them.
+    """
+    return _FOREIGN_SIGNS.sub("_", name)[:MAX_NAME_CHARS] or "_"
+
+
+def _ids_of(
+    calls: Sequence[ToolCall], turn_index: int, ids: CallIds, earlier: Collection[str]
+) -> list[str]:
+    """Return an id for each call of a turn, all different, and none of the earlier ones."""
     call_ids: list[str] = []
+    taken = {*earlier, *(call.id for call in calls)}
     for call_index, call in enumerate(calls):
-        is_usable = ids.pattern.fullmatch(call.id) and call.id not in call_ids
-        call_ids.append(call.id if is_usable else ids.make(turn_index, call_index))
+        is_usable = (
+            ids.pattern.fullmatch(call.id)
+            and call.id not in call_ids
+            and call.id not in earlier
+        )
+        if is_usable:
+            call_ids.append(call.id)
+            continue
+        numbered = (ids.make(turn_index, index) for index in count(call_index))
+        call_ids.append(
+            next(name for name in numbered if name not in taken | set(call_ids))
+        )
     return call_ids
 
 
