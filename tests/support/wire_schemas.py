@@ -24,9 +24,15 @@ from support.block_tools import (
     refused_by_anthropic,
     refused_by_google,
 )
+from support.text_tools import (
+    refused_by_mistral,
+    refused_in_chat,
+    refused_in_responses,
+    with_tools,
+)
 
-_READ: dict[str, dict[str, Any]] = json.loads(
-    Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
+_READ: dict[str, dict[str, Any]] = with_tools(
+    json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 )
 _CHAT = _READ["openai-chat"]
 _MESSAGES = _READ["anthropic"]
@@ -118,6 +124,8 @@ def validate(
             "'stream_options' is only allowed when 'stream' is enabled.",
             "stream_options",
         )
+    if interface == "chat" and (words := refused_in_chat(body)):
+        raise InvalidRequest(words, "messages")
     return body
 
 
@@ -264,23 +272,28 @@ def _gemini(body: Mapping[str, Any], model: str) -> str | None:
 
 
 def _cohere(body: Mapping[str, Any], model: str) -> str | None:
-    ends = body["messages"][-1]["role"]
-    return (
-        None
-        if ends == "user"
-        else "invalid request: the last message must be of role user"
-    )
+    if body["messages"][-1]["role"] not in ("user", "tool"):
+        return "invalid request: the last message must be of role user or tool"
+    return refused_in_chat(body)
 
 
 def _mistral(body: Mapping[str, Any], model: str) -> str | None:
     *before, last = body["messages"]
-    if last["role"] != "user" and not last.get("prefix"):
+    if last["role"] not in ("user", "tool") and not last.get("prefix"):
         return f"Expected last role User or Tool (or Assistant with prefix True) but got {last['role']}"
     if any(message.get("prefix") for message in before):
         return "Only the last message may have prefix True"
     if body.get("temperature") == 0 and body.get("top_p") not in (None, 1):
         return "top_p must be 1 when using greedy sampling."
-    return None
+    return refused_by_mistral(body)
+
+
+def _chat(body: Mapping[str, Any], model: str) -> str | None:
+    return refused_in_chat(body)
+
+
+def _responses(body: Mapping[str, Any], model: str) -> str | None:
+    return refused_in_responses(body)
 
 
 def _embeddings(body: Mapping[str, Any], model: str) -> str | None:
@@ -290,7 +303,12 @@ def _embeddings(body: Mapping[str, Any], model: str) -> str | None:
 
 _RULES: Mapping[str, Callable[[Mapping[str, Any], str], str | None]] = {
     "anthropic": _anthropic,
+    "azure-inference": _chat,
+    "azure-openai": _chat,
     "cohere": _cohere,
+    "huggingface": _chat,
+    "openai-chat": _chat,
+    "openai-responses": _responses,
     "gemini": _gemini,
     "mistral": _mistral,
     "openai-embeddings": _embeddings,

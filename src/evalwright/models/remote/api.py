@@ -197,7 +197,9 @@ class ApiModel(RemoteModel):
             base_url=self.base_url,
             returns=self.provider.returns,
             raw_arguments=self.provider.raw_arguments and self.official,
-            reasons=bool(effort_levels),
+            # At other addresses the rules for models' names do not hold.
+            reasons=bool(effort_levels)
+            and (self.official or not self.provider.any_server),
         )
         self.names_cost = bool(self.provider.cost_field)
         most = self.provider.max_concurrency

@@ -36,10 +36,10 @@ from evalwright.models.remote.wire.tool_blocks import (
     refuse_forced_choice,
     stand_ins,
     system_and_tool_turns,
-    usable_name,
 )
 from evalwright.models.remote.wire.tool_turns import (
     CallIds,
+    allowed_name,
     object_arguments,
     provider_content,
 )
@@ -151,7 +151,7 @@ def _call_blocks(turn: Message) -> list[Any]:
         {
             "type": "tool_use",
             "id": call.id,
-            "name": usable_name(call.name),
+            "name": allowed_name(call.name),
             "input": object_arguments(call),
         }
         for call in turn.tool_calls

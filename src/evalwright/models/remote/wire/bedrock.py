@@ -40,10 +40,10 @@ from evalwright.models.remote.wire.tool_blocks import (
     refuse_forced_choice,
     stand_ins,
     system_and_tool_turns,
-    usable_name,
 )
 from evalwright.models.remote.wire.tool_turns import (
     CallIds,
+    allowed_name,
     object_arguments,
     provider_content,
 )
@@ -184,7 +184,7 @@ def _blocks(turn: Message, model: str) -> list[Any]:
         {
             "toolUse": {
                 "toolUseId": call.id,
-                "name": usable_name(call.name),
+                "name": allowed_name(call.name),
                 "input": object_arguments(call),
             }
         }

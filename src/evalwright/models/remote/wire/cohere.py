@@ -24,6 +24,7 @@ from evalwright.models.remote.wire.options import (
     read_tokens,
 )
 from evalwright.models.remote.wire.tool_turns import (
+    allowed_name,
     complete_tool_turns,
     content_for_provider,
     json_arguments,
@@ -80,7 +81,10 @@ def _message(turn: Message) -> dict[str, Any]:
         {
             "id": call.id,
             "type": "function",
-            "function": {"name": call.name, "arguments": json_arguments(call)},
+            "function": {
+                "name": allowed_name(call.name),
+                "arguments": json_arguments(call),
+            },
         }
         for call in turn.tool_calls
     ]

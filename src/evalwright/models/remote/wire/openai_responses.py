@@ -38,6 +38,7 @@ from evalwright.models.remote.wire.options import (
 )
 from evalwright.models.remote.wire.tool_turns import (
     CallIds,
+    allowed_name,
     complete_tool_turns,
     content_for_provider,
     json_arguments,
@@ -113,7 +114,7 @@ def _items(turn: Message, settings: Settings) -> list[dict[str, Any]]:
         {
             "type": "function_call",
             "call_id": call.id,
-            "name": call.name,
+            "name": allowed_name(call.name),
             "arguments": json_arguments(call, raw=settings.raw_arguments),
         }
         for call in turn.tool_calls

@@ -27,6 +27,7 @@ from evalwright.models.remote.wire.options import (
 from evalwright.models.remote.wire.tool_turns import (
     ANY_ID,
     CallIds,
+    allowed_name,
     complete_tool_turns,
     content_for_provider,
     json_arguments,
@@ -82,7 +83,7 @@ def _message(turn: Message, settings: Settings) -> dict[str, Any]:
                 "id": call.id,
                 "type": "function",
                 "function": {
-                    "name": call.name,
+                    "name": allowed_name(call.name),
                     "arguments": json_arguments(call, raw=settings.raw_arguments),
                 },
             }

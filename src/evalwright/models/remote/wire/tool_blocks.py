@@ -6,7 +6,6 @@ then the whole turn goes back as it came.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,6 +19,7 @@ from evalwright.models.remote.wire.format import Settings
 from evalwright.models.remote.wire.options import Options
 from evalwright.models.remote.wire.tool_turns import (
     CallIds,
+    allowed_name,
     complete_tool_turns,
     content_for_provider,
     text_arguments,
@@ -33,8 +33,6 @@ TOOLS_IN_PAYLOAD: Options = {
 """Options without fields here: theirs depend on each other, so the format's payload makes them."""
 NO_OUTPUT = "(no output)"
 """Stands for a result without text where a format refuses an empty one."""
-MAX_NAME_CHARS = 64
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def system_and_tool_turns(
@@ -48,30 +46,7 @@ def system_and_tool_turns(
     if not has_tool_turns(request.prompt):
         return form.system_and_talk(request, settings)
     turns = complete_tool_turns(request.prompt, ids)
-    _require_results(turns)
     return form.system_and_talk(replace(request, prompt=turns), settings)
-
-
-def _require_results(turns: Sequence[Message]) -> None:
-    """Raise Rejected if a call is not answered before the next turn, as all providers demand."""
-    waiting: dict[str, str] = {}
-    for turn in (*turns, Message("user", "")):
-        if turn.role == "tool":
-            waiting.pop(turn.tool_call_id, None)
-            continue
-        if waiting:
-            name = next(iter(waiting.values()))
-            raise Rejected(
-                f"The prompt has a call of the tool '{name[:MAX_NAME_CHARS]}' without its"
-                " result: put a turn of the role 'tool' for each call behind the"
-                " assistant's turn."
-            )
-        waiting = {call.id: call.name for call in turn.tool_calls}
-
-
-def usable_name(name: str) -> str:
-    """Return the name of a call as a history may hold it; models write names with other signs."""
-    return _NOT_IN_NAMES.sub("_", name)[:MAX_NAME_CHARS] or "_"
 
 
 def stand_ins(talk: Sequence[Message]) -> tuple[ToolDefinition, ...]:
@@ -79,13 +54,9 @@ def stand_ins(talk: Sequence[Message]) -> tuple[ToolDefinition, ...]:
 
     Claude's API and Amazon's refuse a conversation with calls in a request without tools.
     """
-    names = {usable_name(call.name): None for turn in talk for call in turn.tool_calls}
-    return tuple(_stand_in(name) for name in names)
-
-
-def _stand_in(name: str) -> ToolDefinition:
-    return ToolDefinition(
-        f"{name[: MAX_NAME_CHARS - 1]}_" if name in TOOL_CHOICES else name
+    names = {allowed_name(call.name): None for turn in talk for call in turn.tool_calls}
+    return tuple(
+        ToolDefinition(f"{name}_" if name in TOOL_CHOICES else name) for name in names
     )
 
 

@@ -16,10 +16,12 @@ from typing import Any
 from evalwright.core.errors import Rejected
 from evalwright.core.requests import Message, Prompt, has_tool_turns
 from evalwright.core.tool_calls import ToolCall
+from evalwright.core.tools import MAX_NAME_CHARS
 from evalwright.models.remote.wire.format import turns as turns_of
 
 MALFORMED_ARGUMENTS = "arguments"
 """The key of a malformed call's raw text, in formats whose history needs an object."""
+_FOREIGN_SIGNS = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ def complete_tool_turns(prompt: Prompt, ids: CallIds = ANY_ID) -> tuple[Message,
         The turns; the same objects where nothing was missing.
 
     Raises:
-        Rejected: a result belongs to no call before it.
+        Rejected: a result belongs to no call before it, or a call has no result before the next
+            turn of another role.
     """
     turns = turns_of(prompt)
     if not has_tool_turns(turns):
@@ -69,6 +72,7 @@ def complete_tool_turns(prompt: Prompt, ids: CallIds = ANY_ID) -> tuple[Message,
                 turn, tool_call_id=call_id, tool_name=turn.tool_name or call.name
             )
         else:
+            _require_results(waiting)
             call_ids = _ids_of(turn.tool_calls, turn_index, ids, earlier)
             if ids.unique:
                 earlier.update(call_ids)
@@ -76,7 +80,27 @@ def complete_tool_turns(prompt: Prompt, ids: CallIds = ANY_ID) -> tuple[Message,
             calls = tuple(replace(call, id=call_id) for call, call_id in waiting)
             turn = replace(turn, tool_calls=calls) if calls else turn
         completed.append(turn)
+    _require_results(waiting)
     return tuple(completed)
+
+
+def _require_results(waiting: Sequence[tuple[ToolCall, str]]) -> None:
+    """Raise Rejected if calls wait for results that do not come; all providers refuse that."""
+    if waiting:
+        name = waiting[0][0].name
+        raise Rejected(
+            f"The prompt has a call of the tool '{name[:MAX_NAME_CHARS]}' without its"
+            " result: put a turn of the role 'tool' for each call behind the"
+            " assistant's turn."
+        )
+
+
+def allowed_name(name: str) -> str:
+    """Return a call's name as a history may hold it: a model may have written other signs.
+
+    Most providers would refuse the whole conversation for them.
+    """
+    return _FOREIGN_SIGNS.sub("_", name)[:MAX_NAME_CHARS] or "_"
 
 
 def _ids_of(
