@@ -27,6 +27,8 @@ from evalwright.core.outcomes import ANSWERED, FILTERED, TOOL_CALL, outcome_of
 from evalwright.core.requests import Generate, Message, Prompt, prompt_from
 from evalwright.core.responses import Response
 from evalwright.core.tools import ToolDefinition
+from evalwright.engine.engine import Engine
+from evalwright.engine.opening import open_store
 from evalwright.models.registry import open_model
 from evalwright.models.remote.api import ApiModel
 from evalwright.models.remote.events import gather_events
@@ -547,7 +549,6 @@ WAYS = {
     "bedrock": ("bedrock", "", "us.anthropic.claude-sonnet-4-5"),
 }
 """Provider, what the base URL has below the host, and a model that checks signatures."""
-LAST = {"anthropic": "no call", "gemini": "no call", "bedrock": "no call"}
 THINKING = {"anthropic": 1024, "vertex-anthropic": 1024, "bedrock": 1024}
 
 
@@ -606,6 +607,50 @@ def test_two_turns_with_signed_thinking(
     assert (answered.text, answered.tool_calls) == ("Hello.", ())
     text = json.dumps(server.bodies[1], ensure_ascii=False)
     assert all(call.name in text for call in called.tool_calls)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_stored_conversation_is_not_sent_again(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Calls and signed thinking come from the store as they came from the server."""
+    monkeypatch.setenv("TEST_KEY", KEY)
+    monkeypatch.chdir(tmp_path)
+    provider, path, model_name = WAYS[name]
+    replies = CASES[name]["read"]
+    first = next(case for case in replies if "provider_content" in case["response"])
+    last = next(case for case in replies if case["case"] == "no call")
+    server = ToolServer([first["reply"], last["reply"]])
+
+    async def go(url: str) -> list[Response]:
+        model = open_model(
+            f"{provider}/{url}{path}#{model_name}",
+            {
+                "api_key_env": "TEST_KEY",
+                "thinking": THINKING.get(name),
+                "answers_as": "any",
+            },
+        )
+        assert isinstance(model, ApiModel)
+        asked = Generate(
+            (Message("user", "Weather?"),), max_tokens=100, tools=request_of({}).tools
+        )
+        with open_store(tmp_path / "home") as store:
+            async with Engine(store) as engine:
+                door = engine.door({"target": model})
+                called = await door("target", asked)
+                results = [result_turn(call, "12") for call in called.tool_calls]
+                turns = (*asked.prompt, reply_turn(called), *results)
+                return [called, await door("target", replace(asked, prompt=turns))]
+
+    async def twice() -> tuple[list[Response], list[Response]]:
+        async with server.serving() as url:
+            return await go(url), await go(url)
+
+    sent, stored = asyncio.run(twice())
+    assert stored == sent
+    assert sent[0].provider_content == first["response"]["provider_content"]
+    assert (server.replies, server.refusals, len(server.bodies)) == ([], [], 2)
 
 
 def events_of(name: str, reply: Mapping[str, Any]) -> list[Any]:
