@@ -145,6 +145,32 @@ def test_a_request_without_tools_is_as_it_was(name: str) -> None:
     assert {key: offered[key] for key in body} == body
 
 
+@pytest.mark.parametrize(
+    ("model", "is_checked"),
+    [
+        ("gemini-1.5-pro", False),
+        ("gemini-2.0-flash-001", False),
+        ("gemini-2.5-flash", False),
+        ("gemma-3-27b-it", False),
+        ("gemini-3-flash-preview", True),
+        ("gemini-3.5-flash-lite", True),
+        ("gemini-4-argon", True),
+        ("gemini-flash-latest", True),
+    ],
+)
+def test_models_that_check_signatures_get_the_documented_word(
+    model: str, is_checked: bool
+) -> None:
+    case = CASES["gemini"]["build"][-1]["request"]
+    question, (role, text, extras), result = case["prompt"]
+    unsigned = {"tool_calls": extras["tool_calls"]}
+    prompt = [question, [role, text, unsigned], result]
+    settings = settings_of("gemini", {"model": model})
+    request = request_of({"request": {"prompt": prompt}})
+    part = wire("gemini").build(request, settings).payload["contents"][1]["parts"][0]
+    assert ("thoughtSignature" in part) == is_checked
+
+
 # ---- what strict servers refuse
 
 
