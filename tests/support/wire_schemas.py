@@ -18,8 +18,21 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-_READ: dict[str, dict[str, Any]] = json.loads(
-    Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
+from support.block_tools import (
+    as_anthropic,
+    refused_by_amazon,
+    refused_by_anthropic,
+    refused_by_google,
+)
+from support.text_tools import (
+    refused_by_mistral,
+    refused_in_chat,
+    refused_in_responses,
+    with_tools,
+)
+
+_READ: dict[str, dict[str, Any]] = with_tools(
+    json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 )
 _CHAT = _READ["openai-chat"]
 _MESSAGES = _READ["anthropic"]
@@ -111,6 +124,8 @@ def validate(
             "'stream_options' is only allowed when 'stream' is enabled.",
             "stream_options",
         )
+    if interface == "chat" and (words := refused_in_chat(body)):
+        raise InvalidRequest(words, "messages")
     return body
 
 
@@ -165,6 +180,8 @@ def _bedrock(body: Mapping[str, Any], model: str) -> str | None:
         for block in message["content"]
     ):
         return "The text field in the ContentBlock object is blank."
+    if wrong := refused_by_amazon(body, model):
+        return wrong
     if "claude" not in model:
         last = (
             "This model requires the last turn to be a user message."
@@ -181,17 +198,14 @@ def _bedrock(body: Mapping[str, Any], model: str) -> str | None:
         "topP": "top_p",
         "stopSequences": "stop_sequences",
     }
-    talk = [
-        {"role": turn["role"], "content": turn["content"][0].get("text", "an image")}
-        for turn in messages
-    ]
+    talk = dict(as_anthropic(body))
     fields = {names[name]: value for name, value in config.items()}
     anthropic_body = {
         "max_tokens": 10**6,
         **fields,
         **body.get("additionalModelRequestFields", {}),
     }
-    return refusal("anthropic", {"model": model, "messages": talk, **anthropic_body})
+    return refusal("anthropic", {"model": model, **talk, **anthropic_body})
 
 
 def takes_no_sampling(model: str) -> bool:
@@ -233,11 +247,13 @@ def _anthropic(body: Mapping[str, Any], model: str) -> str | None:
         and any(part in model for part in ("4-1", "4-5", "4-6"))
     ):
         return "`temperature` and `top_p` cannot both be specified for this model."
-    return None
+    return refused_by_anthropic(body)
 
 
 def _gemini(body: Mapping[str, Any], model: str) -> str | None:
     model = model.removeprefix("models/")
+    if wrong := refused_by_google(body, model):
+        return wrong
     ends = body["contents"][-1].get("role")
     if ends == "model" and re.match(r"gemini-(3\.5-flash-lite|3\.[6-9]|flash)", model):
         return "Requests ending with a model turn are not supported."
@@ -256,23 +272,28 @@ def _gemini(body: Mapping[str, Any], model: str) -> str | None:
 
 
 def _cohere(body: Mapping[str, Any], model: str) -> str | None:
-    ends = body["messages"][-1]["role"]
-    return (
-        None
-        if ends == "user"
-        else "invalid request: the last message must be of role user"
-    )
+    if body["messages"][-1]["role"] not in ("user", "tool"):
+        return "invalid request: the last message must be of role user or tool"
+    return refused_in_chat(body)
 
 
 def _mistral(body: Mapping[str, Any], model: str) -> str | None:
     *before, last = body["messages"]
-    if last["role"] != "user" and not last.get("prefix"):
+    if last["role"] not in ("user", "tool") and not last.get("prefix"):
         return f"Expected last role User or Tool (or Assistant with prefix True) but got {last['role']}"
     if any(message.get("prefix") for message in before):
         return "Only the last message may have prefix True"
     if body.get("temperature") == 0 and body.get("top_p") not in (None, 1):
         return "top_p must be 1 when using greedy sampling."
-    return None
+    return refused_by_mistral(body)
+
+
+def _chat(body: Mapping[str, Any], model: str) -> str | None:
+    return refused_in_chat(body)
+
+
+def _responses(body: Mapping[str, Any], model: str) -> str | None:
+    return refused_in_responses(body)
 
 
 def _embeddings(body: Mapping[str, Any], model: str) -> str | None:
@@ -282,7 +303,12 @@ def _embeddings(body: Mapping[str, Any], model: str) -> str | None:
 
 _RULES: Mapping[str, Callable[[Mapping[str, Any], str], str | None]] = {
     "anthropic": _anthropic,
+    "azure-inference": _chat,
+    "azure-openai": _chat,
     "cohere": _cohere,
+    "huggingface": _chat,
+    "openai-chat": _chat,
+    "openai-responses": _responses,
     "gemini": _gemini,
     "mistral": _mistral,
     "openai-embeddings": _embeddings,

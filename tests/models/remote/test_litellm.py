@@ -9,12 +9,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evalwright.core.conversation import reply_turn, result_turn
 from evalwright.core.errors import (
     AuthenticationFailed,
     ConfigurationError,
@@ -27,8 +29,9 @@ from evalwright.core.errors import (
     TimedOut,
     UnknownName,
 )
-from evalwright.core.requests import Generate
+from evalwright.core.requests import Generate, Message
 from evalwright.core.responses import Response, Usage
+from evalwright.core.tools import ToolDefinition
 from evalwright.engine.engine import Engine
 from evalwright.engine.opening import open_store
 from evalwright.models.registry import open_model
@@ -41,6 +44,7 @@ from support.openai_faults import Faults
 from support.openai_limits import Limits
 from support.openai_server import OpenAIServer, serving
 from support.tables import rows
+from support.tool_server import ToolServer
 
 needs_litellm = pytest.mark.skipif(
     find_spec("litellm") is None,
@@ -310,3 +314,26 @@ def test_a_missing_key_is_said_before_anything_is_asked(
     assert "sk-from" not in str(model.describe())
     monkeypatch.setenv("MISTRAL_API_KEY", "x-mistral-key")
     LiteLLMModel("mistral/mistral-small-latest").check()
+
+
+@needs_litellm
+def test_tools() -> None:
+    """Calls, results and malformed arguments pass through the library to a strict server."""
+    now = ToolDefinition.of("now")
+    weather = ToolDefinition.of("weather", "Weather of a city.")
+    with ToolServer() as tool_server:
+        model = at(f"{tool_server.url}/v1")
+        question = Message("user", "Break the arguments.")
+        request = Generate((question,), max_tokens=64, tools=(weather, now))
+        assert model.refuses(request) is None
+        reply = ask(model, request)
+        (call,) = reply.tool_calls
+        assert (call.name, call.arguments) == ("weather", '{"city": ')
+        result = result_turn(call, "The arguments are not valid JSON.", is_error=True)
+        turns = (question, reply_turn(reply), result)
+        assert ask(model, replace(request, prompt=turns)).text == result.content
+        hello = replace(request, prompt="Hello.", parallel_tool_calls=False)
+        forced = ask(model, replace(hello, tool_choice="now"))
+        assert [called.name for called in forced.tool_calls] == ["now"]
+        assert tool_server.bodies[-1]["parallel_tool_calls"] is False
+        assert tool_server.refused == []

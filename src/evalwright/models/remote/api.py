@@ -195,6 +195,11 @@ class ApiModel(RemoteModel):
             cost_field=self.provider.cost_field,
             variables=self._path_variables(),
             base_url=self.base_url,
+            returns=self.provider.returns,
+            raw_arguments=self.provider.raw_arguments and self.official,
+            # At other addresses the rules for models' names do not hold.
+            reasons=bool(effort_levels)
+            and (self.official or not self.provider.any_server),
         )
         self.names_cost = bool(self.provider.cost_field)
         most = self.provider.max_concurrency
@@ -460,7 +465,9 @@ class ApiModel(RemoteModel):
         ):
             return why
         if (
-            why := carrying.describe_unsupported(request, self.wire, self.name)
+            why := carrying.describe_unsupported(
+                request, self.wire, self.provider, self.name
+            )
         ) is not None:
             return why
         try:

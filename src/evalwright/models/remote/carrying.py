@@ -13,7 +13,8 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.core.requests import Embed, Generate, images_of
-from evalwright.models.model_interface import IMAGES
+from evalwright.core.tools import TOOL_CHOICES
+from evalwright.models.model_interface import IMAGES, TOOLS
 from evalwright.models.remote.providers import Provider
 from evalwright.models.remote.wire.format import (
     Settings,
@@ -21,7 +22,11 @@ from evalwright.models.remote.wire.format import (
     begins_the_answer,
     merge_bodies,
 )
-from evalwright.models.remote.wire.options import nested
+from evalwright.models.remote.wire.options import (
+    NAMED_TOOL_CHOICE,
+    TOOL_OPTIONS,
+    nested,
+)
 
 _WITH_TEMPERATURE = ("top_k", "min_p", "top_logprobs")
 """Options that need a temperature; models that reason accept neither while they do."""
@@ -41,11 +46,29 @@ def supported_options(row: Provider, wire: Wire, *, own_server: bool) -> frozens
         *(["reasoning_effort"] if thinking_levels.keys() - {"budget"} else ()),
         *(["reasoning_budget"] if "budget" in thinking_levels else ()),
     }
+    if TOOLS in row.lacks:
+        options = options.difference(TOOL_OPTIONS)
     return frozenset(options.difference(row.lacks))
 
 
-def describe_unsupported(request: Generate, wire: Wire, name: str) -> str | None:
-    """Return a sentence on why the format does not support an option's value; None if it does."""
+def describe_unsupported(
+    request: Generate, wire: Wire, row: Provider, name: str
+) -> str | None:
+    """Return a sentence on why an option's value is not supported; None if it is.
+
+    Args:
+        request: the request.
+        wire: the model's format.
+        row: the provider's row.
+        name: the model's name, for the sentence.
+    """
+    takes_name = wire.names_tool and NAMED_TOOL_CHOICE not in row.lacks
+    if request.tool_choice not in (None, *TOOL_CHOICES) and not takes_name:
+        return (
+            f"'{name}' cannot be told which tool to call: set tool_choice to"
+            f" {', '.join(TOOL_CHOICES[:-1])} or {TOOL_CHOICES[-1]}, or offer only the"
+            f" tool '{request.tool_choice}'."
+        )
     wrong = {image.media_type for image in images_of(request)} - wire.images
     if wrong:
         allowed_types = ", ".join(sorted(wire.images))

@@ -54,6 +54,7 @@ from evalwright.models.remote.wire.format import (
 from evalwright.models.remote.wire.openai_text import CHAT, chat_messages
 from evalwright.models.remote.wire.options import (
     OPENAI_CHAT,
+    TOOL_OPTIONS,
     Options,
     at_place,
     fields_of,
@@ -66,7 +67,10 @@ _FORBIDDEN_ARGUMENTS = re.compile(
     r"caching|drop_params|fallbacks|mock_response|n|stream|.*(callback|logger).*"
 )
 OPTIONS: Options = {
-    **{name: OPENAI_CHAT[name] for name in ("top_logprobs", "json_schema")},
+    **{
+        name: OPENAI_CHAT[name]
+        for name in ("top_logprobs", "json_schema", *TOOL_OPTIONS)
+    },
     "reasoning_effort": at_place("reasoning_effort"),
 }
 """Options that the library translates for every provider, or refuses by itself."""
@@ -153,6 +157,8 @@ class LiteLLMModel(RemoteModel):
                 (*(apply_rules(row, model_name).refuses if row else ()), *left_out)
             ),
             key_source=self._key.source if self._key else "",
+            # The library's field for Anthropic's signed reasoning.
+            returns=(*(row.returns if row else ()), "thinking_blocks"),
         )
         self.pacing = arguments.pacing(timeout, deadline, max_concurrency, max_attempts)
         self.fingerprint = fingerprint_of(self._identity())
@@ -297,7 +303,7 @@ class LiteLLMModel(RemoteModel):
             fields |= option_fields
         request_fields = {
             "model": self.model,
-            "messages": chat_messages(request.prompt),
+            "messages": chat_messages(request.prompt, self._settings),
             "timeout": self.pacing.timeout,
         }
         return {**self._extra, **without_none(fields), **request_fields, **switches}

@@ -64,6 +64,11 @@ class Provider:
         system_field: the input for the system prompt of a model without messages, or "".
         takes, lacks: options and images that the interface has, or lacks, unlike its format.
         names_itself: whether replies name the deployed model, whatever name was requested.
+        returns: what is sent back with an assistant's turn that calls tools: fields of the reply's
+            message, such as "reasoning_content", or "<think>" for its reasoning in tags before the
+            text.
+        raw_arguments: whether the provider takes the malformed arguments of a call as the model
+            wrote them. Most servers parse them for the model's template.
         scoring: how completions give log-likelihoods, one of `SCORING`.
         docs: the address of the API's documentation.
     """
@@ -99,6 +104,8 @@ class Provider:
     max_concurrency: int = 512
     names_itself: bool = False
     cost_field: str = ""
+    returns: tuple[str, ...] = ()
+    raw_arguments: bool = False
     docs: str = ""
 
 

@@ -20,7 +20,7 @@ from evalwright.models.remote.batch import APIS
 from evalwright.models.remote.providers.provider import ModelRule, Provider
 from evalwright.models.remote.wire import FORMATS
 from evalwright.models.remote.wire.format import REFUSABLE
-from evalwright.models.remote.wire.options import SAMPLERS
+from evalwright.models.remote.wire.options import NAMED_TOOL_CHOICE, SAMPLERS
 
 AUTHS = ("bearer", "aws", "google", "none")
 """How a key is sent; `header:NAME` and `query:NAME` are allowed too.
@@ -165,7 +165,16 @@ def _texts(value: Any) -> bool:
     )
 
 
-_LISTS = ("key", "wires", "refuses", "takes", "lacks", "reasoning_fields", "examples")
+_LISTS = (
+    "key",
+    "wires",
+    "refuses",
+    "takes",
+    "lacks",
+    "reasoning_fields",
+    "returns",
+    "examples",
+)
 _TEXT: Fit = (lambda value: isinstance(value, str), "text")
 _FLAG: Fit = (lambda value: isinstance(value, bool), "true or false")
 _TABLE: Fit = (_mapping, "a table")
@@ -175,7 +184,7 @@ _FITS: Mapping[str, Fit] = {
         ("headers", "variables", "defaults", "extra_body", "prefill", "thinking"),
         _TABLE,
     ),
-    **dict.fromkeys(("any_server", "names_itself", "stream"), _FLAG),
+    **dict.fromkeys(("any_server", "names_itself", "raw_arguments", "stream"), _FLAG),
     "max_concurrency": (lambda value: type(value) is int, "a whole number"),
     "most_stops": (
         lambda value: type(value) is int and value > 0,
@@ -193,7 +202,7 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "wire": tuple(FORMATS),
     "refuses": REFUSABLE,
     "takes": tuple(sorted(SAMPLERS)),
-    "lacks": tuple(sorted(EVERY_OPTION)),
+    "lacks": tuple(sorted((*EVERY_OPTION, NAMED_TOOL_CHOICE))),
     "defaults": ("max_tokens", "temperature", "top_p"),
     "tokens_field": TOKENS_FIELDS,
     "batch": tuple(APIS),

@@ -7,20 +7,35 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalwright.core.errors import Overloaded, Rejected, TimedOut
-from evalwright.core.requests import Generate
+from evalwright.core.outcomes import CONTENT_FILTER
+from evalwright.core.requests import Generate, Message
 from evalwright.core.responses import TokenLogProb, Usage
+from evalwright.core.tool_calls import ToolCall
 from evalwright.models.remote.http_faults import clean, error_for
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
-from evalwright.models.remote.wire.openai_text import chat_messages
 from evalwright.models.remote.wire.options import (
     ALL_IMAGES,
     NoLogProbs,
     at_place,
+    content,
+    openai_part,
+    openai_tools,
     read_tokens,
+)
+from evalwright.models.remote.wire.tool_turns import (
+    allowed_name,
+    complete_tool_turns,
+    content_for_provider,
+    json_arguments,
+    provider_content,
+    text_arguments,
 )
 
 _LARGEST_P = 0.99
+_NAME = "cohere"
+_TOOL_CHOICES = {"none": "NONE", "required": "REQUIRED"}
+"""Cohere's words for choices among tools; to leave the decision to the model, none is sent."""
 
 
 def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
@@ -29,7 +44,7 @@ def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     Raises:
         Rejected: the prompt ends with a prefill, which Cohere does not continue.
     """
-    messages = chat_messages(request.prompt)
+    messages = [_message(turn) for turn in complete_tool_turns(request.prompt)]
     if messages and messages[-1]["role"] == "assistant":
         raise Rejected(
             f"The chat of {settings.where} does not continue the beginning of an"
@@ -53,6 +68,36 @@ def cohere_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     return form.merge_bodies(body, settings.extra_body)
 
 
+def _message(turn: Message) -> dict[str, Any]:
+    if turn.role == "tool":
+        return {
+            "role": "tool",
+            "tool_call_id": turn.tool_call_id,
+            "content": content(turn, openai_part),
+        }
+    if not turn.tool_calls:
+        return {"role": turn.role, "content": content(turn, openai_part)}
+    calls = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {
+                "name": allowed_name(call.name),
+                "arguments": json_arguments(call),
+            },
+        }
+        for call in turn.tool_calls
+    ]
+    kept = content_for_provider(turn, _NAME)
+    if not isinstance(kept, Mapping):
+        kept = {}
+        if turn.reasoning:
+            kept["tool_plan"] = turn.reasoning
+        if turn.text:
+            kept["content"] = content(turn, openai_part)
+    return {"role": "assistant", "tool_calls": calls, **kept}
+
+
 def parse_cohere(data: Any, request: Generate, settings: Settings) -> ReplyContent:
     """Parse the content of a chat reply."""
     message = data.get("message") if isinstance(data, Mapping) else None
@@ -65,23 +110,60 @@ def parse_cohere(data: Any, request: Generate, settings: Settings) -> ReplyConte
         raise form.not_documented(settings, "message", data)
     finish = data.get("finish_reason")
     _raise_on_failure(finish, data.get("error"), settings)
-    content = message.get("content")
+    parts = message.get("content")
     blocks = (
-        [block for block in content if isinstance(block, Mapping)]
-        if isinstance(content, list)
+        [block for block in parts if isinstance(block, Mapping)]
+        if isinstance(parts, list)
         else []
     )
     text = _joined(blocks, "text")
-    reasoning = _joined(blocks, "thinking")
+    thinking = _joined(blocks, "thinking")
     called = bool(message.get("tool_calls"))
+    calls: tuple[ToolCall, ...] = ()
+    reasoning = thinking
+    kept: dict[str, Any] = {}
+    finish_reason = form.finish_of(finish)
+    if called and form.offers_tools(request) and finish_reason != CONTENT_FILTER:
+        calls = _calls(message["tool_calls"], data, settings)
+        plan = message.get("tool_plan")
+        plan = plan if isinstance(plan, str) else ""
+        reasoning = "\n\n".join(filter(None, (thinking, plan)))
+        if thinking:
+            kept = {"content": blocks, **({"tool_plan": plan} if plan else {})}
     return ReplyContent(
         text,
         reasoning,
-        form.finish_of(finish),
+        finish_reason,
         _usage(data),
         excused=called,
         calls_tool=called,
+        tool_calls=calls,
+        provider_content=provider_content(_NAME, kept),
     )
+
+
+def _calls(rows: Any, data: Any, settings: Settings) -> tuple[ToolCall, ...]:
+    """Return the calls of tools in a message.
+
+    Raises:
+        BadReply: a call has no name.
+    """
+    calls = []
+    for row in rows if isinstance(rows, list) else [None]:
+        name = form.get_nested(row, "function", "name")
+        if not isinstance(name, str):
+            expected = "message.tool_calls with function.name"
+            raise form.not_documented(settings, expected, data)
+        arguments = form.get_nested(row, "function", "arguments")
+        call_id = form.get_nested(row, "id")
+        calls.append(
+            ToolCall(
+                name,
+                text_arguments(arguments),
+                call_id if isinstance(call_id, str) else "",
+            )
+        )
+    return tuple(calls)
 
 
 def _joined(blocks: list[Mapping[str, Any]], name: str) -> str:
@@ -133,7 +215,8 @@ class CohereGatherer(form.Gathering):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self._parts: dict[int, dict[str, Any]] = {}
-        self._called = False
+        self._plan: list[str] = []
+        self._calls: dict[int, dict[str, Any]] = {}
         self._end: Mapping[str, Any] = {}
         self._logprobs: list[Any] = []
 
@@ -151,8 +234,12 @@ class CohereGatherer(form.Gathering):
                 [data["logprobs"]] if isinstance(data.get("logprobs"), Mapping) else []
             )
             self._take(form.count(data.get("index")), delta)
-        elif event_type == "tool-call-start":
-            self._called = True
+        elif event_type == "tool-plan-delta":
+            piece = form.get_nested(delta, "message", "tool_plan")
+            self._plan.append(piece if isinstance(piece, str) else "")
+            self.has_text = self.has_text or bool(self._plan[-1])
+        elif event_type in ("tool-call-start", "tool-call-delta"):
+            self._take_call(form.count(data.get("index")), delta)
         elif event_type == "message-end":
             self._end = delta
             return True
@@ -175,18 +262,48 @@ class CohereGatherer(form.Gathering):
                     block["type"] = name
         block["type"] = content.get("type") or block["type"]
 
+    def _take_call(self, index: int, delta: Mapping[str, Any]) -> None:
+        piece = form.get_nested(delta, "message", "tool_calls")
+        call = self._calls.setdefault(index, {"arguments": []})
+        call_id = form.get_nested(piece, "id")
+        name = form.get_nested(piece, "function", "name")
+        if call_id:
+            call["id"] = call_id
+        if name:
+            call["name"] = name
+        arguments = form.get_nested(piece, "function", "arguments")
+        call["arguments"].append(text_arguments(arguments))
+        self.has_text = True
+
     def result(self) -> Any:
         message: dict[str, Any] = {
             "role": "assistant",
             "content": [self._parts[index] for index in sorted(self._parts)],
         }
-        if self._called:
-            message["tool_calls"] = [{}]
+        if self._plan:
+            message["tool_plan"] = "".join(self._plan)
+        if self._calls:
+            message["tool_calls"] = [
+                {
+                    "id": call.get("id"),
+                    "type": "function",
+                    "function": {
+                        "name": call.get("name"),
+                        "arguments": "".join(call["arguments"]),
+                    },
+                }
+                for _, call in sorted(self._calls.items())
+            ]
         return {**self._end, "message": message, "logprobs": self._logprobs}
 
 
+def _tool_choice(tool_choice: str) -> Mapping[str, Any]:
+    word = _TOOL_CHOICES.get(tool_choice)
+    return {"tool_choice": word} if word else {}
+
+
 WIRE = Wire(
-    name="cohere",
+    name=_NAME,
     path=lambda settings: "/chat",
     payload=cohere_payload,
     parse=parse_cohere,
@@ -202,7 +319,10 @@ WIRE = Wire(
                 "json_schema": json.loads(schema),
             }
         },
+        "tools": openai_tools,
+        "tool_choice": _tool_choice,
     },
+    names_tool=False,
     images=ALL_IMAGES,
     tokens=_tokens,
     most_alternatives=0,

@@ -71,6 +71,9 @@ class Settings:
         system_field: the field of the system prompt in a body without messages; "" to put it first
             in the prompt.
         variables: variables of the row that its base URL does not use, for paths.
+        returns: what is sent back with an assistant's turn that calls tools, see `Provider`.
+        raw_arguments: whether malformed arguments of such a turn are sent as the model wrote them.
+        reasons: whether the model is known to reason.
     """
 
     model: str
@@ -90,6 +93,9 @@ class Settings:
     cost_field: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
     base_url: str = ""
+    returns: tuple[str, ...] = ()
+    raw_arguments: bool = False
+    reasons: bool = False
 
 
 _MOST_TOKENS = 1 << 40
@@ -168,6 +174,7 @@ class Wire:
         images: media types of supported images.
         tokens: reads the log-probabilities of an answer's tokens.
         most_alternatives: the largest number of alternatives for each token.
+        names_tool: whether a request can demand the call of one tool by its name.
     """
 
     name: str
@@ -193,6 +200,7 @@ class Wire:
     images: frozenset[str] = frozenset()
     tokens: Callable[[Any], list[TokenLogProb]] | None = None
     most_alternatives: int = 20
+    names_tool: bool = True
 
     def build(
         self, request: Generate | Embed, settings: Settings, *, unstreamed: bool = False
@@ -249,7 +257,8 @@ class Wire:
         content = self.parse(reply.data, request, settings)
         reason = content.finish.lower().partition(" ")[0]
         text = content.text
-        if reason in _BROKEN_OFF or (text and reason in _UNFINISHED):
+        calls = content.tool_calls if offers_tools(request) else ()
+        if reason in _BROKEN_OFF or ((text or calls) and reason in _UNFINISHED):
             why = (
                 f"{settings.where} broke the answer off: it ended with"
                 f" {clean(content.finish, 40)}."
@@ -275,7 +284,6 @@ class Wire:
             )
             raise EmptyReply(f"{settings.where} sent an answer without content{why}.")
         finish = content.finish
-        calls = content.tool_calls if offers_tools(request) else ()
         if calls:
             finish = LENGTH if finish == LENGTH else TOOL_CALLS
         elif content.calls_tool and not text and finish not in _NO_TEXT:
@@ -632,8 +640,8 @@ _UNFINISHED = frozenset(
 )
 """Finish reasons of answers that neither the model nor a limit ended.
 
-Text in such a reply is a part of an answer; without any it is an empty reply. The first line is
-Google's, the second Amazon's, Anthropic's, OpenAI's and Cohere's.
+Text, or a call, in such a reply is a part of an answer; without any it is an empty reply. The first
+line is Google's, the second Amazon's, Anthropic's, OpenAI's and Cohere's.
 """
 _FINISHES = {
     word: meaning

@@ -1,22 +1,26 @@
 """The wire format of Gemini's generateContent.
 
 The model is in the path, turns are of user and model, thoughts are parts, and a stream has no final
-event.
+event. Calls of tools are parts, too; a turn with signatures on its parts goes back as it came.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
-from evalwright.core.errors import EmptyReply
+from evalwright.core.errors import EmptyReply, Rejected
 from evalwright.core.images import Image
 from evalwright.core.outcomes import CONTENT_FILTER
-from evalwright.core.requests import Generate, Part
+from evalwright.core.requests import Generate, Message, Part
 from evalwright.core.responses import TokenLogProb, Usage
+from evalwright.core.tool_calls import ToolCall
+from evalwright.core.tools import ToolDefinition
 from evalwright.models.remote.http_faults import Filtered, clean
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
@@ -26,12 +30,31 @@ from evalwright.models.remote.wire.options import (
     parts,
     read_tokens,
 )
+from evalwright.models.remote.wire.tool_blocks import (
+    TOOLS_IN_PAYLOAD,
+    kept_blocks,
+    read_call,
+    system_and_tool_turns,
+)
+from evalwright.models.remote.wire.tool_turns import (
+    ANY_ID,
+    object_arguments,
+    provider_content,
+)
 
 MOST_STOPS = 5
 """Stop strings that the API accepts; the others are applied here."""
 
 _LIMIT = ("generationConfig", "maxOutputTokens")
 _BUDGET = ("generationConfig", "thinkingConfig", "thinkingBudget")
+_KEPT_AS = "gemini"
+"""Names kept parts by the format, also at Vertex."""
+_NO_SIGNATURE = "skip_thought_signature_validator"
+"""Google's word in place of the signature of a call that Gemini did not write."""
+_CHECKS_SIGNATURES = re.compile(r"gemini-(?![12]\.)")
+"""Models that refuse a call without a signature: Gemini 3 and later."""
+_FIRST_OF_NAME = re.compile(r"[A-Za-z_]")
+_MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 
 
 def path_of(settings: Settings, method: str) -> str:
@@ -47,9 +70,10 @@ def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """Build the request body; a prefill stays the model's last turn.
 
     Raises:
-        Rejected: the prompt has no turn.
+        Rejected: the prompt has no turn, its calls and results do not fit, or Gemini does not take
+            the name of a tool or a limit to one call.
     """
-    system, talk = form.system_and_talk(request, settings)
+    system, talk = system_and_tool_turns(request, settings, ANY_ID)
     sampling = form.sampling(request, settings)
     config = {
         "maxOutputTokens": sampling.max_tokens,
@@ -59,19 +83,136 @@ def gemini_payload(request: Generate, settings: Settings) -> dict[str, Any]:
         "seed": sampling.seed,
     }
     body: dict[str, Any] = {
-        "contents": [
-            {
-                "role": "model" if turn.role == "assistant" else "user",
-                "parts": parts(turn, _part),
-            }
-            for turn in talk
-        ],
+        "contents": _contents(talk, _call_ids(request), settings.model),
         "generationConfig": form.without_none(config),
     }
     if system:
         body["systemInstruction"] = {"parts": [{"text": system}]}
+    if request.tools:
+        body.update(_tool_fields(request, settings))
     body = form.merge_bodies(body, settings.extra_body)
     return form.with_room_to_think(body, _LIMIT, _BUDGET, settings, above=False)
+
+
+def _tool_fields(request: Generate, settings: Settings) -> dict[str, Any]:
+    """Return the fields of a request's tools.
+
+    Raises:
+        Rejected: Gemini does not take a tool's name, or a limit to one call.
+    """
+    for tool in request.tools:
+        if not _FIRST_OF_NAME.match(tool.name):
+            raise Rejected(
+                f"'{settings.model}' takes only names of tools that begin with a letter or"
+                f" '_': rename '{tool.name}'."
+            )
+    if request.parallel_tool_calls is False:
+        raise Rejected(
+            f"'{settings.model}' cannot be limited to one call in a reply: Gemini's API"
+            " has no field for it. Leave parallel_tool_calls out."
+        )
+    fields: dict[str, Any] = {
+        "tools": [{"functionDeclarations": _declarations(request.tools)}]
+    }
+    choice = request.tool_choice
+    if choice is not None:
+        mode = _MODES.get(choice)
+        config = (
+            {"mode": "ANY", "allowedFunctionNames": [choice]}
+            if mode is None
+            else {"mode": mode}
+        )
+        fields["toolConfig"] = {"functionCallingConfig": config}
+    return fields
+
+
+@lru_cache(maxsize=64)  # all samples of a task mostly offer the same tools
+def _declarations(tools: tuple[ToolDefinition, ...]) -> list[dict[str, Any]]:
+    """Return the definitions as the API takes them; callers must not change them.
+
+    A tool without parameters has no schema: Google's restricted dialect refuses an empty one.
+    """
+    declarations: list[dict[str, Any]] = []
+    for tool in tools:
+        declaration: dict[str, Any] = {"name": tool.name}
+        if tool.description:
+            declaration["description"] = tool.description
+        schema = tool.schema
+        if schema.get("properties"):
+            declaration["parametersJsonSchema"] = schema
+        declarations.append(declaration)
+    return declarations
+
+
+def _call_ids(request: Generate) -> frozenset[str]:
+    """Return the ids that the prompt's calls have; ids are optional here, so none are added."""
+    if isinstance(request.prompt, str):
+        return frozenset()
+    return frozenset(call.id for turn in request.prompt for call in turn.tool_calls)
+
+
+def _contents(
+    talk: Sequence[Message], call_ids: Collection[str], model: str
+) -> list[dict[str, Any]]:
+    """Return the turns as contents; all results of a turn's calls are in one."""
+    contents: list[dict[str, Any]] = []
+    results: list[Any] | None = None  # the parts of the last content, if it has results
+    for turn in talk:
+        if turn.role == "tool":
+            if results is None:
+                results = []
+                contents.append({"role": "user", "parts": results})
+            results.append(_result(turn, call_ids))
+            continue
+        results = None
+        if turn.role == "user":
+            contents.append({"role": "user", "parts": parts(turn, _part)})
+        elif turn.tool_calls:
+            contents.append(
+                {"role": "model", "parts": _call_parts(turn, call_ids, model)}
+            )
+        else:
+            contents.append({"role": "model", "parts": parts(turn, _part)})
+    return contents
+
+
+def _call_parts(turn: Message, call_ids: Collection[str], model: str) -> list[Any]:
+    """Return the parts of a turn with calls: as they came where they were signed."""
+    names = [call.name for call in turn.tool_calls]
+    kept = kept_blocks(turn, _KEPT_AS, _name_of_call, names)
+    if kept is not None:
+        return kept
+    calls: list[dict[str, Any]] = [
+        {
+            "functionCall": {
+                **({"id": call.id} if call.id in call_ids else {}),
+                "name": call.name,
+                "args": object_arguments(call),
+            }
+        }
+        for call in turn.tool_calls
+    ]
+    if _CHECKS_SIGNATURES.search(model):
+        calls[0]["thoughtSignature"] = _NO_SIGNATURE  # only the first has one
+    return [*(parts(turn, _part) if turn.text.strip() else ()), *calls]
+
+
+def _name_of_call(part: Mapping[str, Any]) -> Any:
+    return form.get_nested(part, "functionCall", "name")
+
+
+def _result(turn: Message, call_ids: Collection[str]) -> dict[str, Any]:
+    """Return a result as a part; Google's key for a failure is "error", for others "output"."""
+    key = "error" if turn.is_error else "output"
+    images = [_part(image) for image in turn.images]
+    return {
+        "functionResponse": {
+            **({"id": turn.tool_call_id} if turn.tool_call_id in call_ids else {}),
+            "name": turn.tool_name,
+            "response": {key: turn.text},
+            **({"parts": images} if images else {}),
+        }
+    }
 
 
 def _part(part: Part) -> dict[str, Any]:
@@ -126,9 +267,76 @@ def parse_gemini(data: Any, request: Generate, settings: Settings) -> ReplyConte
         return ReplyContent("", reasoning, CONTENT_FILTER, usage, model)
     finish = form.finish_of(candidate.get("finishReason"))
     text, finish = form.apply_local_stops(text, finish, request.stop[MOST_STOPS:])
+    calls: tuple[ToolCall, ...] = ()
+    kept = ""
+    if called and form.offers_tools(request) and finish != CONTENT_FILTER:
+        reply_parts = form.get_nested(candidate, "content", "parts")
+        calls = _calls(reply_parts, data, settings)
+        kept = _kept(reply_parts)
     return ReplyContent(
-        text, reasoning, finish, usage, model, excused=called, calls_tool=called
+        text,
+        reasoning,
+        finish,
+        usage,
+        model,
+        excused=called,
+        calls_tool=called,
+        tool_calls=calls,
+        provider_content=kept,
     )
+
+
+def _calls(
+    reply_parts: Sequence[Mapping[str, Any]], data: Any, settings: Settings
+) -> tuple[ToolCall, ...]:
+    """Read the calls among a reply's parts.
+
+    Raises:
+        BadReply: a call has no name, or comes in pieces, which only a field of the user's own
+            (streamFunctionCallArguments) asks for.
+    """
+    calls: list[ToolCall] = []
+    for part in reply_parts:
+        if "functionCall" not in part:
+            continue
+        call = form.as_mapping(part["functionCall"])
+        if "partialArgs" in call or call.get("willContinue"):
+            raise form.not_documented(
+                settings, "whole calls, without streamFunctionCallArguments", data
+            )
+        calls.append(
+            read_call(
+                call,
+                id_field="id",
+                arguments_field="args",
+                data=data,
+                settings=settings,
+            )
+        )
+    return tuple(calls)
+
+
+def _kept(reply_parts: Sequence[Mapping[str, Any]]) -> str:
+    """Return a reply's parts to send back as they came, if any of them is signed.
+
+    The pieces of a text in a stream become one part; signed parts stay as they are.
+    """
+    if not any("thoughtSignature" in part for part in reply_parts):
+        return ""
+    kept: list[Mapping[str, Any]] = []
+    for part in reply_parts:
+        last = kept[-1] if kept else {}
+        is_piece = _is_plain_text(last) and _is_plain_text(part)
+        if is_piece and bool(last.get("thought")) == bool(part.get("thought")):
+            kept[-1] = {**last, "text": last["text"] + part["text"]}
+        else:
+            kept.append(part)
+    return provider_content(_KEPT_AS, kept)
+
+
+def _is_plain_text(part: Mapping[str, Any]) -> bool:
+    """Return whether a part is text, or a thought, without a signature."""
+    return part.keys() <= {"text", "thought"} and isinstance(part.get("text"), str)
 
 
 def gemini_usage(data: Any) -> Usage:
@@ -240,7 +448,8 @@ class GeminiGatherer(form.Gathering):
             new_parts = parts if isinstance(parts, list) else []
             self._parts.extend(new_parts)
             self.has_text = self.has_text or any(
-                form.get_nested(part, "text") for part in new_parts
+                form.get_nested(part, "text") or form.get_nested(part, "functionCall")
+                for part in new_parts
             )
             for name, rows in form.as_mapping(candidate.get("logprobsResult")).items():
                 if isinstance(rows, list):
@@ -278,6 +487,7 @@ WIRE = Wire(
     names_limit=False,
     model_in_path=True,
     options={
+        **TOOLS_IN_PAYLOAD,
         "top_k": at_place("generationConfig.topK"),
         "top_logprobs": _logprobs,
         "json_schema": _schema,

@@ -7,7 +7,9 @@ event of a stream has the complete response.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from evalwright.core.errors import Rejected, RequestError
@@ -15,6 +17,8 @@ from evalwright.core.images import Image
 from evalwright.core.outcomes import CONTENT_FILTER, LENGTH, REFUSAL
 from evalwright.core.requests import Generate, Message, Part
 from evalwright.core.responses import TokenLogProb, Usage
+from evalwright.core.tool_calls import ToolCall
+from evalwright.core.tools import TOOL_CHOICES, ToolDefinition
 from evalwright.models.remote.http_faults import (
     Filtered,
     clean,
@@ -28,15 +32,29 @@ from evalwright.models.remote.wire.options import (
     ALL_IMAGES,
     SCHEMA_NAME,
     NoLogProbs,
+    at_place,
     content,
     read_tokens,
 )
+from evalwright.models.remote.wire.tool_turns import (
+    CallIds,
+    allowed_name,
+    complete_tool_turns,
+    content_for_provider,
+    json_arguments,
+    provider_content,
+    text_arguments,
+)
 
+_NAME = "openai-responses"
+_IDS = CallIds(re.compile(r".{1,64}", re.DOTALL), "call_{}_{}".format)
+_LOG_PROBS = "message.output_text.logprobs"
+_ENCRYPTED_REASONING = "reasoning.encrypted_content"
 _POLICIES = ("bio_policy", "misalignment_policy_violation")
-_TEXT_DELTAS = ("_text.delta", "refusal.delta")
+_DELTAS = ("_text.delta", "refusal.delta", "function_call_arguments.delta")
 """Suffixes of events with a piece of text.
 
-The text is of the answer, of a refusal, of the reasoning or its summary.
+The text is of the answer, of a refusal, of the reasoning or its summary, or of a call's arguments.
 """
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
@@ -47,7 +65,7 @@ def responses_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     Raises:
         Rejected: the prompt ends with a prefill, which would not be continued.
     """
-    system, turns = form.system_and_turns(request.prompt)
+    system, turns = form.system_and_turns(complete_tool_turns(request.prompt, _IDS))
     if turns and turns[-1].role == "assistant":
         raise Rejected(
             f"The responses interface of {settings.where} does not continue the"
@@ -63,12 +81,55 @@ def responses_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     }
     body: dict[str, Any] = {
         "model": settings.model,
-        "input": [{"role": turn.role, "content": _content(turn)} for turn in turns],
+        "input": [item for turn in turns for item in _items(turn, settings)],
         # The provider must not keep the request for a later turn.
         "store": False,
         **form.without_none(fields),
     }
+    if request.tools and settings.reasons:
+        # What is not kept there must be sent back; a model that does not reason refuses this.
+        log_probs = [] if request.top_logprobs is None else [_LOG_PROBS]
+        body["include"] = [*log_probs, _ENCRYPTED_REASONING]
     return form.merge_bodies(body, settings.extra_body)
+
+
+def _items(turn: Message, settings: Settings) -> list[dict[str, Any]]:
+    """Return the input items of a turn."""
+    if turn.role == "tool":
+        output = content(turn, _part)
+        return [
+            {
+                "type": "function_call_output",
+                "call_id": turn.tool_call_id,
+                "output": output,
+            }
+        ]
+    message = {"role": turn.role, "content": _content(turn)}
+    if not turn.tool_calls:
+        return [message]
+    kept = content_for_provider(turn, _NAME)
+    if isinstance(kept, list) and _has_calls(kept, turn.tool_calls):
+        return kept
+    calls = [
+        {
+            "type": "function_call",
+            "call_id": call.id,
+            "name": allowed_name(call.name),
+            "arguments": json_arguments(call, raw=settings.raw_arguments),
+        }
+        for call in turn.tool_calls
+    ]
+    return [message, *calls] if turn.text else calls
+
+
+def _has_calls(items: list[Any], calls: tuple[ToolCall, ...]) -> bool:
+    """Return whether the items that were kept of a turn are those of its calls."""
+    kept = [
+        (item.get("call_id"), item.get("name"))
+        for item in items
+        if isinstance(item, Mapping) and item.get("type") == "function_call"
+    ]
+    return kept == [(call.id, call.name) for call in calls]
 
 
 def _content(turn: Message) -> Any:
@@ -123,6 +184,9 @@ def parse_response(data: Any, request: Generate, settings: Settings) -> ReplyCon
         text = refusal
         finish = REFUSAL
     called = any(str(item.get("type", "")).endswith("_call") for item in items)
+    calls: tuple[ToolCall, ...] = ()
+    if called and form.offers_tools(request) and finish != CONTENT_FILTER:
+        calls = _calls(items, data, settings)
     return ReplyContent(
         text,
         reasoning,
@@ -131,7 +195,54 @@ def parse_response(data: Any, request: Generate, settings: Settings) -> ReplyCon
         data.get("model"),
         excused=called,
         calls_tool=called,
+        tool_calls=calls,
+        provider_content=_kept_items(items) if calls else "",
     )
+
+
+def _calls(
+    items: list[Mapping[str, Any]], data: Any, settings: Settings
+) -> tuple[ToolCall, ...]:
+    """Return the calls of functions among the items of a response.
+
+    Raises:
+        BadReply: a call has no name.
+    """
+    calls = []
+    for item in items:
+        if item.get("type") != "function_call":
+            continue
+        name = item.get("name")
+        call_id = item.get("call_id") or item.get("id")
+        if not isinstance(name, str):
+            raise form.not_documented(settings, "a function_call with its name", data)
+        calls.append(
+            ToolCall(
+                name,
+                text_arguments(item.get("arguments")),
+                call_id if isinstance(call_id, str) else "",
+            )
+        )
+    return tuple(calls)
+
+
+def _kept_items(items: list[Mapping[str, Any]]) -> str:
+    """Return the items that the provider wants back as they are, because of the reasoning in them.
+
+    Without reasoning, the turn itself says everything. A reasoning item without content is of no
+    use: nobody keeps what its id stands for.
+    """
+    kept = [
+        item
+        for item in items
+        if item.get("type") in ("message", "function_call")
+        or (
+            item.get("type") == "reasoning"
+            and (item.get("encrypted_content") or item.get("content"))
+        )
+    ]
+    is_plain = all(item["type"] != "reasoning" and "phase" not in item for item in kept)
+    return "" if is_plain else provider_content(_NAME, kept)
 
 
 def response_usage(data: Any) -> Usage:
@@ -241,7 +352,7 @@ class ResponsesGatherer(form.Gathering):
         self.note_name(form.get_nested(data, "response", "model"))
         if event_type == "error":
             raise _failure(form.as_mapping(data.get("error")) or data, self.settings)
-        if str(event_type).endswith(_TEXT_DELTAS):
+        if str(event_type).endswith(_DELTAS):
             self.has_text = self.has_text or bool(data.get("delta"))
         if event_type == "response.output_item.done":
             self._items[form.count(data.get("output_index"))] = data.get("item")
@@ -263,8 +374,28 @@ class ResponsesGatherer(form.Gathering):
         return self._reply
 
 
+@lru_cache(maxsize=256)  # all samples of a task mostly offer the same tools
+def _tools(tools: tuple[ToolDefinition, ...]) -> Mapping[str, Any]:
+    """Return the field with definitions of tools, which must not be changed.
+
+    Without `strict: false` the provider would change the schemas so that they can be enforced, and
+    make every argument a required one.
+    """
+    return {
+        "tools": [
+            {"type": "function", **tool.as_dict(), "strict": False} for tool in tools
+        ]
+    }
+
+
+def _tool_choice(tool_choice: str) -> Mapping[str, Any]:
+    if tool_choice in TOOL_CHOICES:
+        return {"tool_choice": tool_choice}
+    return {"tool_choice": {"type": "function", "name": tool_choice}}
+
+
 WIRE = Wire(
-    name="openai-responses",
+    name=_NAME,
     path=lambda settings: "/responses",
     payload=responses_payload,
     parse=parse_response,
@@ -275,7 +406,7 @@ WIRE = Wire(
     end="/responses",
     options={
         "top_logprobs": lambda alternatives: {
-            "include": ["message.output_text.logprobs"],
+            "include": [_LOG_PROBS],
             "top_logprobs": alternatives,
         },
         "json_schema": lambda schema: {
@@ -288,6 +419,9 @@ WIRE = Wire(
                 }
             }
         },
+        "tools": _tools,
+        "tool_choice": _tool_choice,
+        "parallel_tool_calls": at_place("parallel_tool_calls"),
     },
     images=ALL_IMAGES,
     tokens=_tokens,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from evalwright.core.errors import Rejected
 from evalwright.core.outcomes import CONTENT_FILTER, REFUSAL
-from evalwright.core.requests import Generate, Prompt
+from evalwright.core.requests import Generate, Message, Prompt
 from evalwright.core.responses import Usage
+from evalwright.core.tool_calls import ToolCall
 from evalwright.models.remote.wire import format as form
 from evalwright.models.remote.wire.format import ReplyContent, Settings, Wire
 from evalwright.models.remote.wire.options import (
@@ -21,20 +24,89 @@ from evalwright.models.remote.wire.options import (
     content,
     openai_part,
 )
+from evalwright.models.remote.wire.tool_turns import (
+    ANY_ID,
+    CallIds,
+    allowed_name,
+    complete_tool_turns,
+    content_for_provider,
+    json_arguments,
+    provider_content,
+    text_arguments,
+)
+
+KEPT = "openai-chat"
+"""The format's name in `Message.provider_content`, the same for all of its variants."""
+THINK_TAGS = "<think>"
+"""The entry of `Settings.returns` for reasoning that is sent back in tags before the text."""
 
 
 def chat_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """Build the request body; a text becomes one user message, a prefill stays the last message."""
-    body = {"model": settings.model, "messages": chat_messages(request.prompt)}
+    messages = chat_messages(request.prompt, settings)
+    body = {"model": settings.model, "messages": messages}
     return with_sampling(body, request, settings)
 
 
-def chat_messages(prompt: Prompt) -> list[dict[str, Any]]:
-    """Return the prompt as the messages of a body."""
-    return [
-        {"role": turn.role, "content": content(turn, openai_part)}
-        for turn in form.turns(prompt)
-    ]
+def chat_messages(
+    prompt: Prompt, settings: Settings, ids: CallIds = ANY_ID
+) -> list[dict[str, Any]]:
+    """Return the prompt as the messages of a body.
+
+    Args:
+        prompt: the prompt.
+        settings: the model's settings.
+        ids: what the server takes as the id of a call.
+
+    Raises:
+        Rejected: results and calls of tools do not belong together.
+    """
+    return [_message(turn, settings) for turn in complete_tool_turns(prompt, ids)]
+
+
+def _message(turn: Message, settings: Settings) -> dict[str, Any]:
+    if turn.role == "tool":
+        return {
+            "role": "tool",
+            "tool_call_id": turn.tool_call_id,
+            "content": content(turn, openai_part),
+        }
+    message = {"role": turn.role, "content": content(turn, openai_part)}
+    if not turn.tool_calls:
+        return message
+    return {
+        **message,
+        # Replies with calls alone have no content, and so has the turn that repeats one.
+        "content": message["content"] if turn.text else None,
+        "tool_calls": [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {
+                    "name": allowed_name(call.name),
+                    "arguments": json_arguments(call, raw=settings.raw_arguments),
+                },
+            }
+            for call in turn.tool_calls
+        ],
+        **_returned(turn, settings),
+    }
+
+
+def _returned(turn: Message, settings: Settings) -> dict[str, Any]:
+    """Return what the server wants back with a turn that calls tools, mostly its reasoning."""
+    kept = form.as_mapping(content_for_provider(turn, KEPT))
+    fields: dict[str, Any] = {}
+    for name in settings.returns:
+        if name in settings.reasoning_fields:
+            # An empty one is sent, too: DeepSeek and Moonshot refuse a turn without the field.
+            fields[name] = turn.reasoning
+        elif name in kept:
+            fields[name] = kept[name]
+        elif name == THINK_TAGS and turn.reasoning and not fields:
+            thought = f"<think>\n{turn.reasoning}\n</think>\n\n"
+            fields["content"] = thought + turn.text
+    return fields
 
 
 def with_sampling(
@@ -71,6 +143,12 @@ def parse_chat(data: Any, request: Generate, settings: Settings) -> ReplyContent
         text = refusal
         finish = REFUSAL
     called = bool(message.get("tool_calls") or message.get("function_call"))
+    calls: tuple[ToolCall, ...] = ()
+    if called and form.offers_tools(request) and finish != CONTENT_FILTER:
+        calls = _calls(message, data, settings)
+    kept = {name: message[name] for name in settings.returns if message.get(name)}
+    for name in settings.reasoning_fields:  # in `reasoning`
+        kept.pop(name, None)
     stopped_at = form.stopped_at(choice, STOP_FIELDS, request.stop)
     return ReplyContent(
         text,
@@ -80,8 +158,38 @@ def parse_chat(data: Any, request: Generate, settings: Settings) -> ReplyContent
         data.get("model"),
         excused=called,
         calls_tool=called,
+        tool_calls=calls,
+        provider_content=provider_content(KEPT, kept) if calls else "",
         stopped_at=stopped_at,
     )
+
+
+def _calls(
+    message: Mapping[str, Any], data: Any, settings: Settings
+) -> tuple[ToolCall, ...]:
+    """Return the calls of tools in a message, in OpenAI's present form or its old one.
+
+    Raises:
+        BadReply: a call has no name.
+    """
+    rows = message.get("tool_calls") or [{"function": message.get("function_call")}]
+    calls = []
+    for row in rows if isinstance(rows, list) else [None]:
+        function = form.get_nested(row, "function")
+        name = form.get_nested(function, "name")
+        if not isinstance(name, str):
+            expected = "choices[0].message.tool_calls with function.name"
+            raise form.not_documented(settings, expected, data)
+        arguments = form.get_nested(function, "arguments")
+        call_id = form.get_nested(row, "id")
+        calls.append(
+            ToolCall(
+                name,
+                text_arguments(arguments),
+                call_id if isinstance(call_id, str) else "",
+            )
+        )
+    return tuple(calls)
 
 
 STOP_FIELDS = ("stop_reason", "matched_stop")
@@ -237,13 +345,117 @@ class CompletionGatherer(form.Gathering):
         return {**self._head, "choices": [choice], "usage": self._usage}
 
 
+class StreamedCalls:
+    """Assembles the calls of tools in a stream, which come in pieces under their indices.
+
+    The name and the id come with the first piece, and may be repeated, empty or missing in later
+    ones. Some servers send whole calls, without an index or all under the same one; others a new
+    id with each piece.
+    """
+
+    def __init__(self) -> None:
+        self._calls: list[_StreamedCall] = []
+        self._latest: dict[int | None, _StreamedCall] = {}
+
+    def add(self, pieces: Any) -> None:
+        """Take the `tool_calls` of a chunk."""
+        for piece in pieces if isinstance(pieces, list) else [pieces]:
+            self._add_piece(form.as_mapping(piece))
+
+    def _add_piece(self, piece: Mapping[str, Any]) -> None:
+        index = piece.get("index") if type(piece.get("index")) is int else None
+        function = form.as_mapping(piece.get("function"))
+        call_id = _text(piece.get("id"))
+        name = _text(function.get("name"))
+        call = self._latest.get(index)
+        if call is None or call.is_before(call_id, name, has_index=index is not None):
+            call = _StreamedCall()
+            self._calls.append(call)
+            self._latest[index] = call
+        call.id = call.id or call_id
+        if name != call.name:
+            call.name += name
+        call.arguments.append(text_arguments(function.get("arguments")))
+
+    def as_rows(self) -> list[dict[str, Any]]:
+        """Return the calls in the form of a reply that is not streamed."""
+        return [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {
+                    "name": call.name,
+                    "arguments": "".join(call.arguments),
+                },
+            }
+            for call in self._calls
+        ]
+
+
+@dataclass(slots=True)
+class _StreamedCall:
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+    def is_before(self, call_id: str, name: str, *, has_index: bool) -> bool:
+        """Return whether a piece under this call's index, or without one, begins the next call."""
+        if not name or not self.name:
+            return False
+        if call_id and self.id:
+            return call_id != self.id
+        return not has_index or self._is_whole()
+
+    def _is_whole(self) -> bool:
+        if not self.arguments or not self.arguments[-1].rstrip().endswith("}"):
+            return False
+        try:
+            return isinstance(json.loads("".join(self.arguments)), dict)
+        except (ValueError, RecursionError):
+            return False
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+_PIECES_OF_DETAILS = ("text", "summary", "data")
+"""Fields of a reasoning detail that a stream sends in pieces."""
+
+
+def _joined_details(details: list[Any]) -> list[Any]:
+    """Join the pieces of streamed reasoning details: those of one type and index in a row."""
+    joined: list[Any] = []
+    for detail in details:
+        last = joined[-1] if joined else None
+        is_next_piece = (
+            isinstance(last, Mapping)
+            and isinstance(detail, Mapping)
+            and detail.get("index") is not None
+            and [last.get(name) for name in ("index", "type")]
+            == [detail.get(name) for name in ("index", "type")]
+        )
+        if last is None or not is_next_piece:
+            joined.append(detail)
+            continue
+        pieces = {
+            name: _text(last.get(name)) + _text(detail.get(name))
+            for name in _PIECES_OF_DETAILS
+            if name in detail
+        }
+        joined[-1] = {**last, **form.without_none(detail), **pieces}
+    return joined
+
+
 class ChatGatherer(CompletionGatherer):
     """Assembles the chunks of a streamed chat completion."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self._parts: dict[str, list[str]] = {}
-        self._called = False
+        self._calls = StreamedCalls()
+        self._function_call: dict[str, str] = {}
+        self._kept: dict[str, list[Any]] = {}
 
     def _take(self, choice: Mapping[str, Any]) -> None:
         delta = choice.get("delta")
@@ -255,15 +467,33 @@ class ChatGatherer(CompletionGatherer):
                 self.has_text = self.has_text or bool(text or thought)
                 if thought:
                     self._parts.setdefault(thinking[0], []).append(thought)
-            elif name in ("tool_calls", "function_call") and value:
-                self._called = True
+            elif name == "tool_calls" and value:
+                self._calls.add(value)
+                self.has_text = True
+            elif name == "function_call" and isinstance(value, Mapping):
+                for part in ("name", "arguments"):
+                    piece = text_arguments(value.get(part))
+                    self._function_call[part] = (
+                        self._function_call.get(part, "") + piece
+                    )
+                self.has_text = True
+            elif name in self.settings.returns and value:
+                self._kept.setdefault(name, []).extend(
+                    value if isinstance(value, list) else [value]
+                )
 
     def _choice_content(self) -> dict[str, Any]:
         message: dict[str, Any] = {
             name: "".join(pieces) for name, pieces in self._parts.items()
         }
-        message = {"role": "assistant", "content": None, **message}
-        return {"message": {**message, "tool_calls": [{}]} if self._called else message}
+        kept = {name: _joined_details(rows) for name, rows in self._kept.items()}
+        message = {"role": "assistant", "content": None, **kept, **message}
+        calls = self._calls.as_rows()
+        if calls:
+            message["tool_calls"] = calls
+        if self._function_call:
+            message["function_call"] = self._function_call
+        return {"message": message}
 
 
 def streamed_body(body: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,8 @@ it does not know.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
@@ -28,7 +30,8 @@ from evalwright.models.remote.wire.openai_text import (
     chat_payload,
     parse_chat,
 )
-from evalwright.models.remote.wire.options import OPENAI_CHAT
+from evalwright.models.remote.wire.options import OPENAI_CHAT, openai_tool_choice
+from evalwright.models.remote.wire.tool_turns import CallIds
 
 INFERENCE_VERSION = "2024-05-01-preview"
 AZURE_OPENAI_VERSION = "2024-10-21"
@@ -36,6 +39,10 @@ AZURE_OPENAI_VERSION = "2024-10-21"
 
 The variable api_version sets another.
 """
+
+
+MISTRAL_IDS = CallIds(re.compile("[a-zA-Z0-9]{9}"), "{:05d}{:04d}".format)
+"""Mistral refuses ids of calls that are not nine letters and digits."""
 
 
 def _versioned(path: str, settings: Settings, default: str) -> str:
@@ -57,7 +64,7 @@ def azure_payload(request: Generate, settings: Settings) -> dict[str, Any]:
 
 def mistral_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     """Build the request body, with a prefill marked as the answer's prefix."""
-    messages = chat_messages(request.prompt)
+    messages = chat_messages(request.prompt, settings, MISTRAL_IDS)
     if messages and messages[-1]["role"] == "assistant":
         messages[-1]["prefix"] = True
     chosen = sampling(request, settings)
@@ -75,6 +82,12 @@ def mistral_payload(request: Generate, settings: Settings) -> dict[str, Any]:
     )
 
 
+def _mistral_tool_choice(tool_choice: str) -> Mapping[str, Any]:
+    if tool_choice == "required":
+        return {"tool_choice": "any"}
+    return openai_tool_choice(tool_choice)
+
+
 def parse_mistral(data: Any, request: Generate, settings: Settings) -> ReplyContent:
     """Parse the content of a chat completion, without a repeated prefill."""
     reply_content = parse_chat(data, request, settings)
@@ -88,7 +101,9 @@ AZURE_INFERENCE = replace(
     name="azure-inference",
     path=lambda settings: _versioned("", settings, INFERENCE_VERSION),
     options={
-        name: option for name, option in OPENAI_CHAT.items() if name != "top_logprobs"
+        name: option
+        for name, option in OPENAI_CHAT.items()
+        if name not in ("top_logprobs", "parallel_tool_calls")
     },
 )
 AZURE_OPENAI = replace(
@@ -107,5 +122,6 @@ MISTRAL = replace(
     parse=parse_mistral,
     stream_payload=lambda body: {**body, "stream": True},
     names_limit=False,
+    options={**OPENAI_CHAT, "tool_choice": _mistral_tool_choice},
     extensions=frozenset(("min_p", "num_beams", "length_penalty")),
 )

@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from evalwright.core.images import Image
 from evalwright.core.requests import Generate, Message, Part
 from evalwright.core.responses import TokenLogProb
+from evalwright.core.tools import TOOL_CHOICES, ToolDefinition
 
 Options = Mapping[str, Callable[[Any], Mapping[str, Any]]]
 """By an option's name: turns its value into fields of the body, at their places."""
@@ -57,6 +59,30 @@ def _openai_schema(schema: str) -> Mapping[str, Any]:
     return {"response_format": {"type": "json_schema", "json_schema": named}}
 
 
+@lru_cache(maxsize=256)  # all samples of a task mostly offer the same tools
+def openai_tools(tools: tuple[ToolDefinition, ...]) -> Mapping[str, Any]:
+    """Return the field of chat completions with definitions of tools, which must not be changed."""
+    return {
+        "tools": [{"type": "function", "function": tool.as_dict()} for tool in tools]
+    }
+
+
+def openai_tool_choice(tool_choice: str) -> Mapping[str, Any]:
+    """Return the field of chat completions with a choice among the tools."""
+    if tool_choice in TOOL_CHOICES:
+        return {"tool_choice": tool_choice}
+    return {"tool_choice": {"type": "function", "function": {"name": tool_choice}}}
+
+
+TOOL_OPTIONS = ("tools", "tool_choice", "parallel_tool_calls")
+"""Options of a request that offers tools."""
+NAMED_TOOL_CHOICE = "named_tool_choice"
+"""The word of a row's `lacks` for the choice of one tool by its name."""
+OPENAI_TOOLS: Options = {
+    "tools": openai_tools,
+    "tool_choice": openai_tool_choice,
+    "parallel_tool_calls": at_place("parallel_tool_calls"),
+}
 SAMPLERS: Options = {
     "top_k": at_place("top_k"),
     "min_p": at_place("min_p"),
@@ -67,6 +93,7 @@ SAMPLERS: Options = {
 """Options that servers of open models add to OpenAI's fields."""
 OPENAI_CHAT: Options = {
     **SAMPLERS,
+    **OPENAI_TOOLS,
     "top_logprobs": _openai_logprobs,
     "json_schema": _openai_schema,
 }
