@@ -3,7 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 NEWEST := .venv-newest
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements/constraints.txt
+# Python makes bytecode of what it imports, a quarter of all that is installed; pip would make it of everything, in half of its time.
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
+PIP := $(BIN)/python $(PIP_INSTALL) --constraint requirements/constraints.txt
+unexport PYTHONDONTWRITEBYTECODE
 
 # What the newest transformers, torch and clients of providers may break; without what measures memory, or waits.
 NEWEST_TESTS := tests/models/local tests/models/remote/wire $(wildcard tests/models/remote/test_openai*.py) \
@@ -16,7 +19,7 @@ SLOW_SAMPLE := tests/end_to_end tests/statistics/test_coverage.py \
 # In the order of the folders: files of few tests are often the longest, and would come last.
 PYTEST := -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: quickstart environment test slow slow-sample newest newest-environment newest-tests wheel lint types \
+.PHONY: quickstart environment test slow slow-sample newest newest-environment newest-tests collected wheel lint types \
   format explorer site demo-models clean help
 
 help:  ## Show this list
@@ -35,6 +38,10 @@ environment: $(VENV)/dev $(VENV)/docs  ## Install what the other commands need
 test: $(VENV)/dev  ## Run all tests that are not marked slow
 	LM_EVAL_TASKS=$(CURDIR)/$(VENV)/lm_eval/lm_eval/tasks $(BIN)/python $(PYTEST) -m "not slow"
 
+# The bytecode of the tests and of what they import, which each of the processes of `make test` would make at the same time.
+collected: $(VENV)/dev
+	$(BIN)/python -m pytest --collect-only -qq > $(VENV)/collected || { cat $(VENV)/collected; exit 1; }
+
 slow: $(VENV)/dev  ## Run the tests that are marked slow
 	$(BIN)/python $(PYTEST) -m slow
 
@@ -47,7 +54,7 @@ newest: newest-environment  ## The quickstart and tests of local and remote mode
 
 newest-environment:
 	$(PYTHON) -m venv --clear $(NEWEST)
-	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 --editable '.[hf,hub,parquet,peft,bitsandbytes,bedrock,vertex,dev]'
+	$(NEWEST)/bin/python $(PIP_INSTALL) torch==2.13.0 --editable '.[hf,hub,parquet,peft,bitsandbytes,bedrock,vertex,dev]'
 
 newest-tests:
 	$(NEWEST)/bin/evalwright run factual-choice --model demo/small --model demo/large --name newest --replace
@@ -88,8 +95,7 @@ $(VENV)/core: $(VENV)/bin/python pyproject.toml requirements/constraints.txt
 	@touch $@
 
 $(VENV)/dev: $(VENV)/bin/python pyproject.toml requirements/constraints.txt
-	$(PIP) torch==2.13.0
-	$(PIP) --editable '.[hf,hub,parquet,peft,bitsandbytes,bedrock,vertex,dev]'
+	$(PIP) torch==2.13.0 --editable '.[hf,hub,parquet,peft,bitsandbytes,bedrock,vertex,dev]'
 	# The released package apart from ours (so without the extra lm-eval, which has it): its task files for the tests of parity, and, in processes of their own, its classes.
 	$(PIP) --no-deps --upgrade --target $(VENV)/lm_eval lm_eval==0.4.13 requests certifi urllib3 charset-normalizer
 	@touch $@ $(VENV)/core

@@ -3,8 +3,9 @@
     python benchmarks/drift.py [--repetitions N] [--seed S] [--only NAME ...]
 
 Items are answered by chance: some always alike, others otherwise now and then. A change flips
-the verdict of a tenth of the items in such a way that the score moves by 4 points. Days may be
-good or bad for all items together, answers may be missing, and scores may be graded.
+the verdict of a tenth of the items in such a way that the score moves by 4 points, or of more of
+them where a setting says so. Days may be good or bad for all items together, answers may be
+missing, and scores may be graded.
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalwright.analysis.drift import ALPHA, SCORE_SHARE, TEXT_SHARE, VERDICT_SHARE
+from evalwright.statistics import drift
 from evalwright.statistics.drift import (
+    MIN_ROUNDS_TO_TRIM,
+    NEGLIGIBLE_ITEMS,
+    PRIOR_FLIPS,
+    ROUNDS_TO_CONFIRM,
+    SIZE_THAT_MATTERS,
     detect_changed_texts,
     detect_changed_verdicts,
     detect_drift,
@@ -27,6 +34,7 @@ SEEN_WITHIN = 8
 CHANGE_IN_WEEK = 10
 CHANGED_SHARE = 0.10
 CHANGED_SCORE = 0.04
+YEARS_AT_ONCE = 50
 
 
 BAD_DAY_SHARE = 0.2
@@ -41,6 +49,7 @@ class Setting:
         name: what `--only` takes.
         n_items: number of items.
         n_repeats: repeats in each round.
+        later_repeats: repeats in the rounds after the first one; 0 for as many.
         noisy: share of items whose answers vary.
         rare: how often such an item gets its rarer verdict.
         texts: number of wordings that an answer has, all equally likely.
@@ -48,11 +57,14 @@ class Setting:
         bad_days: chance of a day on which a fifth of the items fail.
         missing: share of answers that are missing, more of them of hard items.
         is_graded: whether scores are graded in place of right and wrong.
+        changed_share: share of items whose verdict the change flips.
+        changed_score: what it adds to the score.
     """
 
     name: str
     n_items: int = 200
     n_repeats: int = 2
+    later_repeats: int = 0
     noisy: float = 0.1
     rare: float = 0.1
     texts: int = 2
@@ -60,6 +72,8 @@ class Setting:
     bad_days: float = 0.0
     missing: float = 0.0
     is_graded: bool = False
+    changed_share: float = CHANGED_SHARE
+    changed_score: float = CHANGED_SCORE
 
 
 SETTINGS = (
@@ -75,6 +89,13 @@ SETTINGS = (
     Setting("days of 4 points", day=0.04),
     Setting("bad days, one in 20", bad_days=0.05),
     Setting("20 items", n_items=20),
+    Setting("two repeats, then one", later_repeats=1, noisy=0.3, rare=0.2),
+    Setting("50 items", n_items=50),
+    Setting("100 items", n_items=100),
+    Setting("20 items, 10 points", n_items=20, changed_share=0.2, changed_score=0.1),
+    Setting("20 items, 20 points", n_items=20, changed_share=0.3, changed_score=0.2),
+    Setting("50 items, 10 points", n_items=50, changed_share=0.2, changed_score=0.1),
+    Setting("100 items, 5 points", n_items=100, changed_share=0.1, changed_score=0.05),
 )
 
 Floats = NDArray[np.float64]
@@ -88,11 +109,13 @@ def draw_chances(setting: Setting, random: np.random.Generator) -> Floats:
     return np.where(usually_right, 1 - rare, rare)
 
 
-def change_some(chances: Floats, random: np.random.Generator) -> Floats:
+def change_some(
+    chances: Floats, random: np.random.Generator, setting: Setting
+) -> Floats:
     """Turn the verdict of some items that do not vary, more of them to right than to wrong."""
     n_items = len(chances)
-    n_up = round((CHANGED_SHARE + CHANGED_SCORE) / 2 * n_items)
-    n_down = round((CHANGED_SHARE - CHANGED_SCORE) / 2 * n_items)
+    n_up = round((setting.changed_share + setting.changed_score) / 2 * n_items)
+    n_down = round((setting.changed_share - setting.changed_score) / 2 * n_items)
     up = random.permutation(np.flatnonzero(chances == 0))[:n_up]
     down = random.permutation(np.flatnonzero(chances == 1))[:n_down]
     changed = chances.copy()
@@ -113,10 +136,10 @@ class Year:
         self.setting = setting
         self.random = random
         self.chances = draw_chances(setting, random)
-        self.changed = change_some(self.chances, random)
+        self.changed = change_some(self.chances, random, setting)
         self.quality = random.normal(0, 0.15, setting.n_items)
 
-    def ask(self, chances: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    def ask(self, chances: Floats, n_repeats: int) -> tuple[Floats, NDArray[np.int64]]:
         """Draw the scores and texts of a round, (repeats, items) each."""
         setting = self.setting
         random = self.random
@@ -126,7 +149,7 @@ class Year:
         if random.random() < setting.bad_days:
             fails = random.random(setting.n_items) < BAD_DAY_SHARE
             right = np.where(fails, 0.0, right)
-        shape = (setting.n_repeats, setting.n_items)
+        shape = (n_repeats, setting.n_items)
         scores = (random.random(shape) < right).astype(np.float64)
         texts = scores * setting.texts + random.integers(setting.texts, size=shape)
         if setting.is_graded:
@@ -138,20 +161,147 @@ class Year:
             np.where(is_missing, -1, texts.astype(np.int64)),
         )
 
-    def alarm_week(self, weeks: int, change_in: int | None) -> int | None:
-        """Play rounds through and return the week of the first alarm; weeks count from 1."""
-        rounds = [self.ask(self.chances)]
+    def play(
+        self, weeks: int, change_in: int | None
+    ) -> list[tuple[Floats, NDArray[np.int64]]]:
+        """Draw the baseline and the rounds after it; weeks count from 1."""
+        rounds = [self.ask(self.chances, self.setting.n_repeats)]
+        n_repeats = self.setting.later_repeats or self.setting.n_repeats
         for week in range(1, weeks + 1):
             is_changed = change_in is not None and week >= change_in
-            rounds.append(self.ask(self.changed if is_changed else self.chances))
-        first, *later = [scores for scores, _ in rounds]
-        first_texts, *later_texts = [texts for _, texts in rounds]
-        alarms = (
-            detect_drift(first, later, alpha=SCORE_SHARE * ALPHA).alarm,
-            detect_changed_verdicts(first, later, alpha=VERDICT_SHARE * ALPHA)[1],
-            detect_changed_texts(first_texts, later_texts, alpha=TEXT_SHARE * ALPHA)[1],
+            chances = self.changed if is_changed else self.chances
+            rounds.append(self.ask(chances, n_repeats))
+        return rounds
+
+
+Rounds = list[tuple[Floats, NDArray[np.int64]]]
+
+
+def alarm_weeks(setting: Setting, years: list[Rounds]) -> NDArray[np.int64]:
+    """The week of each year's first alarm by any of the tests; 0 for none."""
+    if setting.missing:
+        return np.array([alarm_week(rounds) for rounds in years])
+    n_rounds = len(years[0])
+    scores = [np.stack([year[t][0] for year in years]) for t in range(n_rounds)]
+    texts = [np.stack([year[t][1] for year in years]) for t in range(n_rounds)]
+    first, *later = scores
+    distances = [
+        np.abs(round_scores[:, :, None] - first[:, None]).mean(axis=2)
+        for round_scores in later
+    ]
+    alike = [
+        (round_texts[:, :, None] == texts[0][:, None]).mean(axis=2)
+        for round_texts in texts[1:]
+    ]
+    by_test = np.stack(
+        [
+            first_alarms(scores, SCORE_SHARE * ALPHA),
+            later_alarms(distances, VERDICT_SHARE * ALPHA),
+            later_alarms(alike, TEXT_SHARE * ALPHA),
+        ]
+    )
+    never = n_rounds
+    weeks: NDArray[np.int64] = np.where(by_test == 0, never, by_test).min(axis=0)
+    return np.where(weeks == never, 0, weeks)
+
+
+def alarm_week(rounds: Rounds) -> int:
+    """As `alarm_weeks`, of one year, by the functions that `check drift` calls."""
+    first, *later = [scores for scores, _ in rounds]
+    first_texts, *later_texts = [texts for _, texts in rounds]
+    alarms = (
+        detect_drift(first, later, alpha=SCORE_SHARE * ALPHA).alarm,
+        detect_changed_verdicts(first, later, alpha=VERDICT_SHARE * ALPHA)[1],
+        detect_changed_texts(first_texts, later_texts, alpha=TEXT_SHARE * ALPHA)[1],
+    )
+    return min((week for week in alarms if week is not None), default=0)
+
+
+def later_alarms(rounds: list[Floats], alpha: float) -> NDArray[np.int64]:
+    """As `first_alarms`, between the rounds after the baseline."""
+    weeks = first_alarms(rounds, alpha)
+    return np.where(weeks > 0, weeks + 1, 0)
+
+
+def first_alarms(rounds: list[Floats], alpha: float) -> NDArray[np.int64]:
+    """The first alarm of `detect_drift` in many years at once; 0 for none.
+
+    Args:
+        rounds: in order of time, (years, repeats, items) each, complete.
+        alpha: the chance of a false alarm in a year.
+    """
+    n_items = rounds[0].shape[2]
+    means = np.stack([scores.mean(axis=1) for scores in rounds], axis=1)
+    effects = means.mean(axis=2)
+    sizes = np.array([float(scores.shape[1] * n_items) for scores in rounds])
+    variances = variances_by_round(rounds, means)
+    weeks = np.zeros(len(effects), np.int64)
+    for week in range(1, len(rounds)):
+        n_rounds = week + 1
+        starts = np.arange(ROUNDS_TO_CONFIRM, n_rounds - ROUNDS_TO_CONFIRM + 1)
+        if not len(starts):
+            continue
+        most = float(sizes[:n_rounds].max())
+        variance = np.maximum(
+            variances[:, week], drift.least_variance(most, n_items, 1.0)
+        )[:, None]
+        weighed = drift.weigh_changes(
+            drift.clip_outliers(effects[:, :n_rounds], sizes[:n_rounds], variance),
+            sizes[:n_rounds],
+            starts,
+            variance=variance,
+            size=SIZE_THAT_MATTERS,
+            negligible=NEGLIGIBLE_ITEMS / n_items,
         )
-        return min((week for week in alarms if week is not None), default=None)
+        is_first = (weeks == 0) & (weighed.evidence >= 1 / alpha)
+        weeks[is_first] = week
+    return weeks
+
+
+def variances_by_round(rounds: list[Floats], means: Floats) -> Floats:
+    """What is known of the variance of an item after each round, (years, rounds)."""
+    squares = np.stack(
+        [
+            ((scores - means[:, t, None]) ** 2).sum(axis=(1, 2))
+            for t, scores in enumerate(rounds)
+        ],
+        axis=1,
+    )
+    n_items = means.shape[2]
+    degrees = np.cumsum([(scores.shape[1] - 1) * n_items for scores in rounds])
+    if degrees[-1]:
+        return (squares.cumsum(axis=1) + PRIOR_FLIPS / 2) / (degrees + PRIOR_FLIPS)
+    steps = np.diff(means, axis=1)
+    step_squares = ((steps - steps.mean(axis=2, keepdims=True)) ** 2).sum(axis=2) / 2
+    variances = np.ones((len(means), len(rounds)))
+    for week in range(1, len(rounds)):
+        so_far = step_squares[:, :week]
+        total = so_far.sum(axis=1)
+        n_steps = week
+        if week >= MIN_ROUNDS_TO_TRIM:
+            total = total - so_far.max(axis=1)
+            n_steps -= 1
+        degrees_so_far = n_steps * (n_items - 1)
+        variances[:, week] = (total + PRIOR_FLIPS / 2) / (degrees_so_far + PRIOR_FLIPS)
+    return variances
+
+
+def count_alarms(
+    setting: Setting, repetitions: int, seed: int, years_at_once: int = YEARS_AT_ONCE
+) -> tuple[int, int]:
+    """Count the years with a false alarm, and those in which the change is seen in time."""
+    random = np.random.default_rng(seed)
+    last = CHANGE_IN_WEEK + SEEN_WITHIN - 1
+    n_false = n_seen = 0
+    for start in range(0, repetitions, years_at_once):
+        unchanged = []
+        changed = []
+        for _ in range(min(years_at_once, repetitions - start)):
+            unchanged.append(Year(setting, random).play(WEEKS, None))
+            changed.append(Year(setting, random).play(last, CHANGE_IN_WEEK))
+        n_false += int((alarm_weeks(setting, unchanged) > 0).sum())
+        n_seen += int((alarm_weeks(setting, changed) >= CHANGE_IN_WEEK).sum())
+    return n_false, n_seen
 
 
 def main() -> None:
@@ -165,14 +315,8 @@ def main() -> None:
     for setting in SETTINGS:
         if arguments.only and setting.name not in arguments.only:
             continue
-        random = np.random.default_rng(arguments.seed)
-        n_false = n_seen = 0
-        for _ in range(arguments.repetitions):
-            n_false += Year(setting, random).alarm_week(WEEKS, None) is not None
-            last = CHANGE_IN_WEEK + SEEN_WITHIN - 1
-            week = Year(setting, random).alarm_week(last, CHANGE_IN_WEEK)
-            n_seen += week is not None and week >= CHANGE_IN_WEEK
-        shares = [f"{100 * n / arguments.repetitions:.1f}%" for n in (n_false, n_seen)]
+        counts = count_alarms(setting, arguments.repetitions, arguments.seed)
+        shares = [f"{100 * n / arguments.repetitions:.1f}%" for n in counts]
         print(f"| {setting.name} | {shares[0]} | {shares[1]} |", flush=True)
 
 

@@ -78,6 +78,7 @@ def environment(folder: Path, *packages: str | Path) -> Path:
         "install",
         "--quiet",
         "--disable-pip-version-check",
+        "--no-compile",
     )
     run(*pip, "--constraint", CONSTRAINTS, *packages, folder=folder)
     return commands

@@ -65,10 +65,16 @@ def pytest_xdist_auto_num_workers() -> int:
     return (len(allowed(0)) if allowed else os.cpu_count() or 1) + 1
 
 
-def pytest_collection_finish() -> None:
-    """What the tests have imported stays until the end, so the garbage collector need not look
-    through it again and again.
+def pytest_collection() -> None:
+    """What is imported and collected stays until the end: the garbage collector need not look
+    through it again and again while it grows.
     """
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Nor while the tests run."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 

@@ -410,6 +410,11 @@ def test_the_list_for_extensions_is_short_and_resolves() -> None:
         getattr(extend, "nothing_such")  # noqa: B009
 
 
+@cache
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", extend.__all__)
 def test_a_name_for_extensions_is_documented_and_used(name: str) -> None:
     """Its source has a docstring, docs/reference/extend.md a line; something besides `compat`
@@ -420,7 +425,7 @@ def test_a_name_for_extensions_is_documented_and_used(name: str) -> None:
     home = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
     assert docstring_of(trees()[home], source), f"{name} has no docstring in {home}"
     docs = ROOT / "docs"
-    table = (docs / "reference" / "extend.md").read_text(encoding="utf-8")
+    table = text_of(docs / "reference" / "extend.md")
     assert f"`{name}`" in table
     pages = [docs / "dialects.md", docs / "reference" / "extend-examples.md"]
     code = "\n".join(
@@ -428,16 +433,14 @@ def test_a_name_for_extensions_is_documented_and_used(name: str) -> None:
         for page in pages
         for block in re.findall(
             r"^```python\n(.*?)^```$",
-            page.read_text(encoding="utf-8"),
+            text_of(page),
             re.MULTILINE | re.DOTALL,
         )
     )
-    examples = [
-        path.read_text(encoding="utf-8") for path in (ROOT / "examples").rglob("*.py")
-    ]
+    examples = [text_of(path) for path in (ROOT / "examples").rglob("*.py")]
     word = re.compile(rf"\b{source}\b")
     is_used_here = any(
-        word.search(path.read_text(encoding="utf-8"))
+        source in text_of(path) and word.search(text_of(path))
         for path in trees()
         if path not in (home, SOURCE / "extend" / "__init__.py")
         and room(path) != "compat"

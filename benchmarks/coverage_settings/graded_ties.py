@@ -7,7 +7,10 @@ method was chosen.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from scipy.special import stdtrit
@@ -98,15 +101,20 @@ def _rare(expected: int) -> Setting:
 
 
 def _long_tail(n: int, name: str, loss: Callable[[Rng], F64]) -> Setting:
-    truth = _mean(loss)
+    title = f"at the margin: {n} items, losses {name}"
 
     def draw(rng: Rng) -> tuple[F64, F64, Ids]:
         lost = loss(rng)[:n]
         return np.ones(n), 1 - lost, None
 
-    return equivalences(f"at the margin: {n} items, losses {name}", draw, truth, 0.91)
+    def run(seed: int, trials: int) -> Covered:
+        return equivalences(title, draw, _mean(loss), 0.91).run(seed, trials)
+
+    # The margin is simulated when the setting runs: who only lists the settings need not wait.
+    return replace(equivalences(title, draw, math.nan, 0.91), run=run)
 
 
+@cache
 def _mean(loss: Callable[[Rng], F64]) -> float:
     rng = np.random.default_rng(97)
     return float(np.mean([loss(rng).mean() for _ in range(20_000)]))

@@ -135,6 +135,56 @@ def test_a_value_without_a_level_of_its_own_ranks_too(tmp_path: Path) -> None:
     assert board.tree[0].id == "overall"
 
 
+def test_one_name_has_one_number_beside_another_tree(tmp_path: Path) -> None:
+    """`competency=reading` is the node of that name, not a mean of its own beside it."""
+    shares = {
+        model: {**by_task, "vi-talk": 0.5, "vi-chat": 0.1}
+        for model, by_task in SHARES.items()
+    }
+    runs = languages(tmp_path, shares)
+    board = make_board(
+        runs,
+        by=("language",),
+        by_beside=("competency", "language"),
+        rank_by="competency=reading",
+    )
+    named = [
+        node for node in find_in(board.tree) if node.keys == {"competency": "reading"}
+    ]
+    assert [node.id for node in named] == [board.rank_by]
+    assert board.rank_by.startswith("By competency/")
+
+
+def test_scores_below_chance_are_named_and_intervals_stay_in_their_range(
+    tmp_path: Path,
+) -> None:
+    rng = np.random.default_rng(5)
+    runs = []
+    for number, share in enumerate((0.02, 0.3, 0.9)):
+        scores = {
+            f"task-{task}": (rng.random(60) < share).astype(int).tolist()
+            for task in range(3)
+        }
+        runs.append(
+            make_run(
+                tmp_path,
+                scores=scores,
+                label=f"m{number}",
+                metric="chance-normalised",
+                metric_options={"chance-normalised": {"chance": 0.25, "clip": True}},
+            )
+        )
+    board = make_board(runs)
+    assert [note for note in board.notes if "below chance" in note] == [
+        "0.0 [0.0, 0.0] is a score that is below chance with its whole interval, and counts as"
+        " 0: m0 on 3 tasks."
+    ]
+    for row in board.rows:
+        assert row.together is not None and row.overall is not None
+        assert 0 <= row.together.low <= row.overall.low
+        assert row.overall.high <= row.together.high <= 1
+
+
 def test_another_metric_of_a_task_ranks(tmp_path: Path) -> None:
     runs = [
         make_run(

@@ -240,9 +240,17 @@ def test_models_that_came_or_went_are_summarised(folder: Path) -> None:
     text = " ".join(done.out.split())
     assert done.code == 1
     assert "Gone from the board: x/c." in text
-    assert " rank: " not in text
+    assert " rank: " not in text and " tied: " not in text and "notes: " not in text
+    assert "The scores of 2 other models are the same." in text
     assert typed(*WRITE).code == 0
     text = " ".join(
         typed("leaderboard", "a", "b", "c", "--check", "board.json").out.split()
     )
     assert "New on the board: x/c." in text
+    record = published(folder)
+    record["nodes"][0]["value"][0] = 0.5
+    publish(folder, record)
+    text = " ".join(
+        typed("leaderboard", "a", "b", "c", "--check", "board.json").out.split()
+    )
+    assert "Other numbers have changed, too, of x/" in text

@@ -223,6 +223,49 @@ def test_cost_speed_cut_off_and_rewrites_of_real_runs(folder: Path) -> None:
     assert drop.value_of(0)["n"] == 3
 
 
+def test_a_preset_colours_only_what_it_can(folder: Path) -> None:
+    """A model whose family no name says must not keep the board from being published."""
+    make_run(
+        folder / "runs",
+        scores=[1, 0, 1],
+        metric="hallucination-rate",
+        name="acme",
+        model="acme/small-1",
+    )
+    board = ("leaderboard", "acme", "--preset", "hhem", "--plot", "p.svg")
+    done = typed(*board)
+    assert done.code == 0 and (folder / "p.svg").is_file(), done.err
+    done = typed(*board, "--colour-by", "family")
+    assert done.code == 2 and "cannot be coloured by 'family'" in done.err
+
+
+def test_a_board_of_groups_shows_groups_of_factual_tasks_too(folder: Path) -> None:
+    """README and page have the same columns, and the weights are said."""
+    tasks = ("factual-closed-book", "factual-choice", "factual-stress")
+    models = ("--model", "demo/small", "--model", "demo/large")
+    command = ("run", *tasks, *models, "--name", "f", "--limit", "6", "--quiet")
+    assert typed(*command).code == 0
+    board = ("leaderboard", "f-demo-small", "f-demo-large", "--json-file", "b.json")
+    groups = ["factual-choice", "factual-closed-book", "factual-stress"]
+    done = typed(*board, "--preset", "open-llm", "--into", "README.md")
+    assert done.code == 0, done.err
+    head = next(
+        line
+        for line in (folder / "README.md").read_text().splitlines()
+        if line.startswith("| Rank |")
+    )
+    assert [name for name in groups if name in head] == groups
+    assert "Hallucinated" not in (folder / "README.md").read_text()
+    record = json.loads((folder / "b.json").read_text())
+    inner = [node["title"] for node in record["nodes"] if node["parent"] == "overall"]
+    assert inner == groups
+    said = "the mean of 4 tasks, which count the same: factual-choice as 2 of them."
+    assert said in " ".join(record["notes"])
+    assert typed(*board).code == 0
+    record = json.loads((folder / "b.json").read_text())
+    assert "hallucinated" in [column["name"] for column in record["columns"]]
+
+
 def test_prices_of_the_record_are_facts(folder: Path) -> None:
     with serving(answer=answer) as server:
         done = typed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,24 @@ def test_what_cannot_be_checked_says_why() -> None:
     assert typed(*command.split()).code == 0
     done = typed("check", "drift", "week-1", "week-2", "other-1")
     assert done.code == 2 and "scripted/echo" in done.err
+
+
+def test_what_too_few_items_would_show_is_said() -> None:
+    rows = Path("items.jsonl").read_text().splitlines()[:20]
+    Path("items.jsonl").write_text("\n".join(rows))
+    for name in "123456":
+        ask(name)
+    runs = [str(run) for run in sorted(Path("runs").glob("week-*"))]
+    shown = " ".join(typed("check", "drift", *runs).out.split())
+    (task,) = check()["tasks"]
+    assert 0.1 < task["detectable_change"] < 0.3
+    assert f"(20 items): a lasting change of {points(task)} points or of " in shown
+    assert f"For 4 points, ask about {task['n_items_advised']} items." in shown
+    assert "No sign that python/clerk.py:answer has changed, but a change of 4" in shown
+
+
+def points(task: dict[str, Any]) -> int:
+    return math.ceil(100 * float(task["detectable_change"]))
 
 
 def test_rounds_are_not_for_batches() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from evalwright import leaderboard
+from support.runs import edited
 from support.tagged_runs import language_metadata, make_tagged_run
 from support.typed import typed
 
@@ -98,6 +99,42 @@ def test_a_pivot_in_every_form(folder: Path) -> None:
     )
     assert (record["rows"], record["columns"]) == ("domain", "model")
     assert len(record["scores"]) == 4
+
+
+def test_the_page_of_a_pivot_has_all_averages(folder: Path) -> None:
+    """Its row "All" has each competency over all languages, as --rank-by computes it."""
+    options = ("--by", "language,competency", "--pivot", "language,competency")
+    written = ("--html", "b.html", "--json-file", "b.json")
+    done = typed("leaderboard", "a", "b", *options, *written)
+    assert done.code == 0, done.err
+    nodes = json.loads((folder / "b.json").read_text())["nodes"]
+    (reading,) = [node for node in nodes if node["keys"] == {"competency": "reading"}]
+    assert sorted(reading["value"]) == pytest.approx([(18 + 2) / 40, (3 + 19) / 40])
+
+
+def test_prices_among_the_facts_give_costs(folder: Path) -> None:
+    for name, n_in in (("a", 2_000_000), ("b", 500_000)):
+        with edited(folder / "runs" / name) as record:
+            answers = {"input_tokens": n_in, "output_tokens": 1_000_000}
+            record["usage"] = {"cost": None, "answers": answers}
+    (folder / "facts.yaml").write_text(
+        "x/a: {size: 4B, price_in: 1, price_out: 2}\nx/b: {size: 4B, price_in: 1}\n"
+    )
+    facts = ("--facts", "facts.yaml")
+    done = typed("leaderboard", "a", "b", *facts, "--json-file", "b.json")
+    assert done.code == 0 and "Cost" in done.out and "$4.00" in done.out
+    assert "The cost of x/a is that of the tokens" in " ".join(done.out.split())
+    record = json.loads((folder / "b.json").read_text())
+    assert {model["label"]: model["cost"] for model in record["models"]} == {
+        "x/a": 4.0,
+        "x/b": None,
+    }
+    done = typed("leaderboard", "a", "b", *facts, "--where", "cost<5", "--pages", "m")
+    assert done.code == 0 and [page.name for page in (folder / "m").iterdir()] == [
+        "x-a.html"
+    ]
+    page = (folder / "m" / "x-a.html").read_text()
+    assert "<bdi>4B</bdi>" in page and "<bdi>$2</bdi>" in page
 
 
 def test_models_are_selected_by_facts(folder: Path) -> None:

@@ -14,6 +14,7 @@ from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.runs.writer import RunWriter
 from evalwright.tasks.safe_files import check_file, write_file
 from support.command import evalwright
+from support.typed import typed
 
 RUN = ["run", "factual-choice", "--model", "demo/small", "--limit", "2", "--quiet"]
 
@@ -21,7 +22,7 @@ RUN = ["run", "factual-choice", "--model", "demo/small", "--limit", "2", "--quie
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("addresses")
-    done = evalwright(*RUN, "--name", "there", folder=folder)
+    done = typed(*RUN, "--name", "there", folder=folder)
     assert done.code == 0, done.text
     (folder / "suite.yaml").write_text(
         "tasks: [factual-choice]\nmodels: [demo/small]\nout: s3://b/runs\n"
@@ -69,7 +70,7 @@ def files_of(folder: Path) -> list[Path]:
 )
 def test_of_the_command_line(arguments: list[str], folder: Path) -> None:
     before = files_of(folder)
-    done = evalwright(*arguments, folder=folder)
+    done = typed(*arguments, folder=folder)
     assert done.code == 2, done.text
     assert "is not a local path: " in done.err
     assert "://" in done.err

@@ -219,6 +219,28 @@ def test_an_input_is_found_in_its_prompt(tmp_path: Path, prompt: Any) -> None:
     )
 
 
+def test_an_input_of_several_lines_is_found_too(tmp_path: Path) -> None:
+    """Articles have paragraphs, and the prompt goes on behind them for many lines."""
+    articles = {
+        "first": "A title:  \nThe bridge reopened.\n\nLorries wait.",
+        "second": "A title:  \nThe bridge reopened.\n\nLorries wait.\nUntil March.",
+        "third": "One line only.",
+    }
+    rows = [{"input": text, "response": name} for name, text in articles.items()]
+    model = opened(write(tmp_path / "a.jsonl", *rows))
+    rules = "\n".join(f"- Rule {number}" for number in range(100))
+    for text in articles.values():
+        for prompt in (
+            f"Article:\n{text}\n\nTask: summarise it.\nSummary:",
+            f"Rules:\n{rules}\nArticle: {text}",
+            f"Article: {text}\n{rules[:300]}",
+        ):
+            asked = ask(model, Generate((Message("user", prompt),)))
+            assert articles[asked.text] == text
+    other = Generate("Article:\nA title:\nAnother bridge.\n\nSummary:")
+    assert isinstance(ask(model, other), Failure)
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

@@ -211,6 +211,8 @@ def test_pivot_of_any_two_dimensions(tmp_path: Path) -> None:
             for key in (None, "understanding", "generation", "reasoning")
         ]
         assert rows[0][2:] == ["–"] * 3
+        why = "document.querySelectorAll('#board tbody tr')[0].querySelectorAll('td')[1].textContent"
+        assert await tab.evaluate(why) == "–not averaged on this board"
         await tab.evaluate(type_into("#pivot-model", "3"))
         assert (await tab.evaluate(cells))[2][2] == in_points(numbers["vietnamese", "understanding"][3])  # fmt: skip
         heat = "[...document.querySelectorAll('#board td')].map(e => e.className.includes('heat-')).filter(Boolean).length"

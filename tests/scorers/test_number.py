@@ -128,6 +128,18 @@ def test_without_the_library_such_words_are_not_read(
         find_numbers.cache_clear()
 
 
+def test_rows_of_many_languages_in_turn_load_each_table_once() -> None:
+    number_words._load_number_words.cache_clear()
+    try:
+        for _ in range(2):
+            for number in range(20):
+                number_words.find_number_words("none here", f"language-{number}")
+        tables = number_words._load_number_words.cache_info()
+        assert tables.misses == 21, "twenty, and English"
+    finally:
+        number_words._load_number_words.cache_clear()
+
+
 @pytest.mark.parametrize(
     ("value", "unit", "other", "expected"),
     [

@@ -11,6 +11,8 @@ from evalwright.statistics.drift import (
     detect_changed_texts,
     detect_changed_verdicts,
     detect_drift,
+    forecast_detectable,
+    forecast_detectable_verdicts,
     repeat_variance,
 )
 
@@ -203,3 +205,61 @@ def test_shapes_must_agree() -> None:
         detect_changed_texts(np.zeros((2, 3), np.int64), [np.zeros(4, np.int64)])
     with pytest.raises(ValueError, match="same items"):
         detect_changed_verdicts(np.zeros((2, 3)), [np.zeros(4)])
+
+
+def share_seen(chances: np.ndarray, change: float, n_years: int = 60) -> float:
+    """How often a lasting change of so many items' verdicts is seen within 8 rounds."""
+    random = np.random.default_rng(11)
+    n_changed = round(change * len(chances))
+    n_seen = 0
+    for _ in range(n_years):
+        changed = chances.copy()
+        changed[random.permutation(np.flatnonzero(chances == 0.0))[:n_changed]] = 1.0
+        baseline = np.stack([draw(random, chances) for _ in range(2)])
+        rounds = [draw(random, chances) for _ in range(8)]
+        rounds += [draw(random, changed) for _ in range(8)]
+        n_seen += detect_drift(baseline, rounds, alpha=0.02).alarm is not None
+    return n_seen / n_years
+
+
+@pytest.mark.parametrize("n_items", [40, 200])
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+def test_the_smallest_change_that_is_seen_is_forecast(
+    n_items: int, noise: float
+) -> None:
+    random = np.random.default_rng(10)
+    chances = np.where(np.arange(n_items) % 5 < 2, 0.0, 1.0)
+    chances = np.where(np.arange(n_items) % 10 == 3, 1 - noise, chances)
+    baseline = np.stack([draw(random, chances) for _ in range(2)])
+    rounds = [draw(random, chances) for _ in range(8)]
+    forecast = forecast_detectable(detect_drift(baseline, rounds, alpha=0.02))
+    assert share_seen(chances, forecast.change + 1 / n_items) > 0.75
+    assert share_seen(chances, forecast.change / 2) < 0.5
+
+
+def test_few_items_see_large_changes_only_and_how_many_would_do_is_said() -> None:
+    always = np.ones(20)
+    few = forecast_detectable(detect_drift(always, [always] * 8, alpha=0.02))
+    assert 0.1 < few.change < 0.3
+    assert few.n_items_advised is not None
+    enough = np.ones(few.n_items_advised)
+    advised = forecast_detectable(detect_drift(enough, [enough] * 8, alpha=0.02))
+    assert advised.change <= 0.04 and advised.n_items_advised is None
+    three = np.ones(3)
+    none = forecast_detectable(detect_drift(three, [three] * 4, alpha=0.0001))
+    assert math.isnan(none.change)
+
+
+def test_what_is_not_known_is_not_forecast() -> None:
+    nothing = forecast_detectable(detect_drift(np.full(9, NAN), [np.full(9, NAN)] * 3))
+    assert math.isnan(nothing.change) and nothing.n_items_advised is None
+    once = forecast_detectable_verdicts(np.ones(9), [np.ones(9)])
+    assert math.isnan(once.change)
+
+
+def test_changed_verdicts_are_forecast_as_a_share_of_the_items() -> None:
+    always = np.ones(200)
+    forecast = forecast_detectable_verdicts(always, [always] * 6, alpha=0.02)
+    turned = np.where(np.arange(200) < round(200 * forecast.change) + 1, 0.0, 1.0)
+    _, alarm = detect_changed_verdicts(always, [always] * 6 + [turned] * 8, alpha=0.02)
+    assert alarm is not None

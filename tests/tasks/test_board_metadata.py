@@ -17,6 +17,8 @@ from evalwright.tasks.loading import load_task
 from evalwright.tasks.validation import validated
 from evalwright.tasks.yaml_files import plain, read_document
 
+Facts = dict[str, dict[str, str]]
+
 CAPITALS = """\
 task: capitals
 dataset: {rows: [{input: a, target: b}]}
@@ -24,7 +26,9 @@ metadata: {language: en, licence: CC0}
 """
 
 
-def facts_of_bundled_tasks() -> dict[str, dict[str, str]]:
+@pytest.fixture(scope="module")
+def bundled() -> Facts:
+    """Metadata and board keys by task."""
     facts = {}
     for entry in TaskIndex().files():
         if "/library/" not in entry.path:
@@ -34,8 +38,6 @@ def facts_of_bundled_tasks() -> dict[str, dict[str, str]]:
             facts[definition.name] = {**plain(file.metadata), **file.board}
     return facts
 
-
-FACTS = facts_of_bundled_tasks()
 
 SET_OF_SEA_HELM = {
     "id": "sentiment qa metaphor toxicity translation-en-id translation-id-en summary causal nli syntax-judged minimal-pairs pragmatics ifeval global-mmlu-lite",
@@ -79,32 +81,34 @@ def test_a_wrong_board_key_says_where(tmp_path: Path) -> None:
         load_task(str(file), chat=True)
 
 
-def test_every_bundled_task_says_its_language() -> None:
-    assert len(FACTS) > 1000
-    assert [name for name, facts in FACTS.items() if not facts.get("language")] == []
+def test_every_bundled_task_says_its_language(bundled: Facts) -> None:
+    assert len(bundled) > 1000
+    assert [name for name, facts in bundled.items() if not facts.get("language")] == []
     untitled = {
         facts["language"]
-        for name, facts in FACTS.items()
+        for name, facts in bundled.items()
         if value_title("language", facts["language"]) == facts["language"]
     }
     # Belebele names a language with its script, in codes of three letters.
     assert {code for code in untitled if "_" not in code} == set()
 
 
-def test_tasks_of_southeast_asia_say_their_competency() -> None:
-    names = [name for name in FACTS if name.startswith(("sea-", "thai-exam"))]
+def test_tasks_of_southeast_asia_say_their_competency(bundled: Facts) -> None:
+    names = [name for name in bundled if name.startswith(("sea-", "thai-exam"))]
     assert len(names) > 480
     untitled = [
         name
         for name in names
-        if value_title("competency", FACTS[name].get("competency", ""))
-        in ("", FACTS[name].get("competency"))
+        if value_title("competency", bundled[name].get("competency", ""))
+        in ("", bundled[name].get("competency"))
     ]
     assert untitled == []
 
 
 @pytest.mark.parametrize("language", list(SET_OF_SEA_HELM))
-def test_the_main_set_of_sea_helm_is_there_in_its_language(language: str) -> None:
+def test_the_main_set_of_sea_helm_is_there_in_its_language(
+    language: str, bundled: Facts
+) -> None:
     families = SET_OF_SEA_HELM[language].split()
     names = [
         f"sea-{family}"
@@ -112,12 +116,14 @@ def test_the_main_set_of_sea_helm_is_there_in_its_language(language: str) -> Non
         else f"sea-{family}-{language}"
         for family in families
     ]
-    assert {FACTS[name]["language"] for name in names} == {language}
+    assert {bundled[name]["language"] for name in names} == {language}
 
 
-def test_a_translation_counts_for_the_language_that_is_not_english() -> None:
+def test_a_translation_counts_for_the_language_that_is_not_english(
+    bundled: Facts,
+) -> None:
     languages = {
-        name: FACTS[f"sea-translation-{name}"]["language"]
+        name: bundled[f"sea-translation-{name}"]["language"]
         for name in ("en-id", "id-en", "zh-en", "id-jv", "su-id", "metricx-my-en")
     }
     assert languages == {
@@ -125,14 +131,14 @@ def test_a_translation_counts_for_the_language_that_is_not_english() -> None:
     }  # fmt: skip
 
 
-def test_korean_tasks_say_their_category() -> None:
+def test_korean_tasks_say_their_category(bundled: Facts) -> None:
     korean = [
         name
         for entry in TaskIndex().files()
         if "/korean/" in entry.path
         for name in entry.members
     ]
-    assert {FACTS[name].get("category") for name in korean} == {
+    assert {bundled[name].get("category") for name in korean} == {
         "Knowledge", "Language and culture", "Mathematics", "Reasoning", "Law", "Medicine", "Judging",
     }  # fmt: skip
 

@@ -19,6 +19,8 @@ from evalwright.analysis.board_notes import (
     SIMULTANEOUS_NOTE,
     list_notes,
     missing_notes,
+    price_notes,
+    weight_notes,
 )
 from evalwright.analysis.board_plan import (
     BoardPlan,
@@ -41,6 +43,7 @@ from evalwright.analysis.extra_columns import ExtraColumn
 from evalwright.analysis.fact_filters import (
     FactFilter,
     Facts,
+    cost_of,
     facts_of,
     select_by_facts,
 )
@@ -231,14 +234,32 @@ def make_board(
         _with_tree(board, unit, roots)
         for board, unit in zip(further, plan.units[1:], strict=True)
     ]
-    rows = (replace(row, facts=facts_by_run[row.run_index]) for row in first.rows)
+    rows = [
+        replace(
+            row,
+            facts=facts_by_run[row.run_index],
+            cost=cost_of(runs[row.run_index], facts_by_run[row.run_index]),
+        )
+        for row in first.rows
+    ]
+    priced = [
+        row.label
+        for row in rows
+        if row.cost is not None and runs[row.run_index].cost is None
+    ]
     further = [
         replace(board, rows=_reindexed(board.rows, selected)) for board in further
     ]
     return replace(
         first,
         rows=_reindexed(rows, selected),
-        notes=(*where_notes, *first.notes, *published_notes(runs)),
+        notes=(
+            *where_notes,
+            *first.notes,
+            *weight_notes(tree),
+            *price_notes(priced),
+            *published_notes(runs),
+        ),
         more=tuple(further),
         ratings=rated,
         numbers_from=dict(sorted(published_from(runs).items())),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalwright.analysis.model_facts import FROM_TABLE
-from evalwright.analysis.words import counted, listed
+from evalwright.analysis.words import counted, listed, plural
 from evalwright.core.text import printable
 
 RELATIVE_TOLERANCE = 1e-6
@@ -322,8 +322,13 @@ def _is_number(content: object) -> bool:
     return isinstance(content, int | float) and not isinstance(content, bool)
 
 
-def _is_rank(number: str) -> bool:
-    return number == "rank" or number.endswith(" rank")
+def _is_of_all(difference: BoardDifference) -> bool:
+    """Tell whether a number is about all models together: a rank, a letter, a note."""
+    number = difference.number
+    last = number.rpartition(" ")[2]
+    return last in ("rank", "tied") or (
+        not difference.model and number in ("judges", "notes")
+    )
 
 
 def check_sentences(check: BoardCheck, file: str) -> Iterator[str]:
@@ -363,16 +368,26 @@ def check_sentences(check: BoardCheck, file: str) -> Iterator[str]:
     if added:
         yield f"New on the board: {listed(added, 10)}."
     if models_changed:
-        # Ranks shift with the number of models, whatever the others scored.
-        shifted = [difference for difference in listable if _is_rank(difference.number)]
-        listable = [
-            difference for difference in listable if not _is_rank(difference.number)
-        ]
-        n_models = len({difference.model for difference in shifted})
-        if shifted:
+        # Ranks and notes change with the models that there are, whatever the others scored.
+        shifted = [difference for difference in listable if _is_of_all(difference)]
+        listable = [difference for difference in listable if not _is_of_all(difference)]
+        n_ranks = sum(bool(difference.model) for difference in shifted)
+        n_models = len({difference.model for difference in shifted} - {""})
+        if n_ranks:
             yield (
-                f"{counted(len(shifted), 'rank')} of {counted(n_models, 'other model')}"
-                " shifted with that: --json lists them."
+                f"{counted(n_ranks, 'rank or letter', 'ranks and letters')} of"
+                f" {counted(n_models, 'other model')} shifted with that: --json lists them."
+            )
+        if n_notes := len(shifted) - n_ranks:
+            yield f"{counted(n_notes, 'note')} changed with that: --json lists them."
+        moved = sorted({difference.model for difference in listable} - {""})
+        if moved:
+            yield f"Other numbers have changed, too, of {listed(moved, 10)}:"
+        elif not listable:
+            n_same = check.n_models
+            yield (
+                f"The scores of {counted(n_same, 'other model')}"
+                f" {plural(n_same, 'is', 'are')} the same."
             )
     for difference in listable[:MAX_LISTED]:
         yield difference.sentence

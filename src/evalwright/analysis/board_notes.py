@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from evalwright.analysis.board_rows import BoardRow
+from evalwright.analysis.board_rows import ANSWER_RATE, BoardRow, count_lost_rows
+from evalwright.analysis.board_tree import BoardNode
 from evalwright.analysis.comparison import caveats
 from evalwright.analysis.differing import describe_task_differences
 from evalwright.analysis.judge_panels import panel_notes
@@ -24,15 +25,17 @@ from evalwright.analysis.words import (
     plural,
     warn_few_clusters,
 )
-from evalwright.metrics.registry import RATES_OF_ALL, RATES_OF_ALL_NOTE
+from evalwright.metrics.registry import (
+    CHANCE_NORMALISED,
+    RATES_OF_ALL,
+    RATES_OF_ALL_NOTE,
+)
 from evalwright.runs.accepted_failures import accepts_failures, missing_samples
 from evalwright.runs.measures import Matrix, common_counts, group_notes
 from evalwright.runs.reader import Run, called
+from evalwright.runs.results import MetricResult
 from evalwright.runs.stopping import early_notes
 from evalwright.statistics.macro import TasksAre
-
-ANSWER_RATE = "answer-rate"
-"""The label of the share of answers, also where another program measured it."""
 
 SPLIT_NOTE = (
     "The tasks have different units or directions, so each unit has a table of its own,"
@@ -49,7 +52,14 @@ TIED_NOTE = "Models that share a letter are tied: the data cannot separate them.
 SIMULTANEOUS_NOTE = (
     "A score's interval is its own; the simultaneous ones hold for all models at once."
 )
-
+SHARES_NOTE = (
+    "Hallucinated and 'refused or corrected' are shares of the stress questions,"
+    " which have no answer: refusing or correcting is right."
+)
+ACCURACY_NOTE = (
+    "Accuracy is over the questions that have an answer; the overall score is the"
+    " mean over all tasks, those with stress questions included."
+)
 
 MOST_ALIKE = 3
 """Most notes that say the same of different models, each with its own numbers."""
@@ -138,6 +148,7 @@ def _all_notes(
             " RUN --unsure` lists them; a judge can read them (`evalwright score RUN"
             " --judge provider/name`)."
         )
+    yield from _below_chance_notes(rows)
     if split:
         yield SPLIT_NOTE
     if mixed:
@@ -164,15 +175,9 @@ def _all_notes(
     yield from _order_notes(rows)
     yield from early_notes(runs)
     if any(row.shares for row in rows):
-        yield (
-            "Hallucinated and 'refused or corrected' are shares of the stress questions,"
-            " which have no answer: refusing or correcting is right."
-        )
+        yield SHARES_NOTE
         if any(row.overall for row in rows):
-            yield (
-                "Accuracy is over the questions that have an answer; the overall score is the"
-                " mean over all tasks, those with stress questions included."
-            )
+            yield ACCURACY_NOTE
     if any(row.n_missing for row in rows):
         ranked = (
             "; ranks come from the items that two models both have"
@@ -189,6 +194,7 @@ def _all_notes(
         ):
             yield RATES_OF_ALL_NOTE
         yield from _recorded_rate_notes(rows)
+        yield from _lost_rows_notes(runs, called(runs))
     yield from _given_up_notes(runs, called(runs))
     if unanswered := [row.label for row in rows if row.provisional and not row.n]:
         yield f"All answers of {listed(unanswered, MOST_NAMED)} are missing. {how_to_fill(runs)}"
@@ -219,6 +225,25 @@ def _all_notes(
         yield UNRANKED_NOTE
 
 
+def _below_chance_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
+    """Say which scores are 0.0 [0.0, 0.0] because all of their interval is below chance."""
+    below = [
+        (row.label, sum(_is_below_chance(cell) for cell in row.cells.values()))
+        for row in rows
+    ]
+    models = [f"{label} on {counted(n, 'task')}" for label, n in below if n]
+    if models:
+        yield (
+            "0.0 [0.0, 0.0] is a score that is below chance with its whole interval, and counts as"
+            f" 0: {listed(models, MOST_NAMED)}."
+        )
+
+
+def _is_below_chance(metric: MetricResult) -> bool:
+    estimate = metric.estimate
+    return metric.kind == CHANCE_NORMALISED and estimate.low == estimate.high == 0
+
+
 def _recorded_rate_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
     """Say that imported answer rates leave out missing answers, unlike those measured here."""
     n_by_label = {
@@ -244,6 +269,23 @@ def _recorded_rate_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
         yield (
             "The answer rate of imported runs is over the answers in their records, not"
             f" over the missing ones ({which}), of which it says nothing."
+        )
+
+
+def _lost_rows_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
+    """Say whose answer rate counts rows that the files of an imported run lack."""
+    n_by_label = {
+        label: sum(count_lost_rows(task.metrics) for task in run.tasks)
+        for label, run in zip(labels, runs, strict=True)
+    }
+    lost = sorted(
+        ((label, n) for label, n in n_by_label.items() if n), key=lambda pair: -pair[1]
+    )
+    if lost:
+        which = listed([f"{label}: {count(n)}" for label, n in lost], 5)
+        yield (
+            "The answer rate is over all items: rows that an imported run has lost count as not"
+            f" answered ({which}). The published rate leaves them out."
         )
 
 
@@ -294,6 +336,31 @@ def _ranking_notes(
                 note_other_questions_by_pair(matrix, names),
                 *pairing_notes(matrix, names),
             ),
+        )
+
+
+def weight_notes(roots: Sequence[BoardNode]) -> Iterator[str]:
+    """Say which parts of the overall score count several times, being of several tasks."""
+    for root in roots[:1]:
+        several = [part for part in root.parts if len(part.tasks) > 1]
+        are_all_alike = len({len(part.tasks) for part in root.parts}) == 1
+        if root.metric != f"mean of {len(root.tasks)} tasks" or are_all_alike:
+            continue
+        if sum(len(part.tasks) for part in root.parts) != len(root.tasks):
+            continue
+        times = [f"{part.title} as {len(part.tasks)}" for part in several]
+        yield (
+            f"The overall score is the mean of {len(root.tasks)} tasks, which count the same:"
+            f" {listed(times, MOST_NAMED)} of them."
+        )
+
+
+def price_notes(labels: Sequence[str]) -> Iterator[str]:
+    """Say whose cost comes from prices among the facts, as their runs know none."""
+    if labels:
+        yield (
+            f"The cost of {listed(labels, MOST_NAMED)} is that of the tokens in the record, at the"
+            " prices in the table of facts."
         )
 
 

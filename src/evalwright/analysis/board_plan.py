@@ -226,9 +226,9 @@ class _Planner:
                 )
                 for unit, tasks in self.units.items()
             }
-        self._add_selected_tree()
         self._add_means()
         self._add_tree_beside()
+        self._add_selected_tree()
         drafts = [self._draft(unit, nodes.get(unit)) for unit in self.units]
         is_without_trees = self.metric is not None and not self.trees
         trees = [] if is_without_trees else self._all_trees()

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 from evalwright.analysis.node_ranks import MOST_PAIR_TERMS, NodeRanks, rank_many
 from evalwright.analysis.trees import Average, make_average
-from evalwright.metrics.registry import BOUNDED
 from evalwright.metrics.tree import Node
 from evalwright.runs.measures import Matrix, matrices
 from evalwright.runs.reader import Run
@@ -56,7 +55,7 @@ class NodeScores:
             estimates = simultaneous_means(
                 first.values, first.clusters, value_range=span
             )
-            return [
+            together = [
                 _limit_to_metric(
                     average.mean(row, level) if math.isnan(estimate.low) else estimate,
                     first,
@@ -64,7 +63,12 @@ class NodeScores:
                 )
                 for row, estimate in enumerate(estimates)
             ]
-        return [average.mean(row, level) for row in range(len(first.values))]
+        else:
+            together = [average.mean(row, level) for row in range(len(first.values))]
+        return [
+            _around(estimate, average.mean(row))
+            for row, estimate in enumerate(together)
+        ]
 
 
 def read_scores(
@@ -182,14 +186,28 @@ def rank_nodes(
     return node_ranks[: len(sorting)], node_ranks[len(sorting) :]
 
 
+def _around(together: Estimate, alone: Estimate) -> Estimate:
+    """Widen an interval that holds for all runs at once to the one that holds for a run alone.
+
+    The two are computed in different ways where the metric is not a mean over items.
+    """
+    if math.isnan(together.low) or math.isnan(alone.low):
+        return together
+    return replace(
+        together,
+        low=min(together.low, alone.low),
+        high=max(together.high, alone.high),
+    )
+
+
 def _limit_to_metric(estimate: Estimate, matrix: Matrix, row: int) -> Estimate:
     """Restate an estimate from pseudo-values in items, and limit it to the metric's range."""
     if not matrix.estimates:
         return estimate
     low = estimate.low
     high = estimate.high
-    # chance-normalised values may be below 0
-    if matrix.measure.kind in BOUNDED - {"chance-normalised"}:
-        low = max(0.0, low)
-        high = min(1.0, high)
+    if matrix.measure.metric_range:
+        least, greatest = matrix.measure.metric_range
+        low = max(least, low)
+        high = min(greatest, high)
     return replace(estimate, n=matrix.estimates[row].n, low=low, high=high)

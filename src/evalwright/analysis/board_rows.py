@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from evalwright.analysis.factual import hardware_of
@@ -17,6 +17,12 @@ from evalwright.statistics.tipping import MAX_MISSING_SHARE
 if TYPE_CHECKING:
     from evalwright.analysis.drift_record import DriftMark
     from evalwright.analysis.history import HistoryEntry
+
+
+ANSWER_RATE = "answer-rate"
+"""The label of the share of answers, also where another program measured it."""
+ANSWER_RATE_OF_DATASET = "answer-rate-of-dataset"
+"""The label of that share over all items, where an imported run lacks rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,12 +194,40 @@ def make_row(
                 [task for task in run.tasks if task.name in cells]
             ).items()
         },
-        metrics={task.name: task.metrics for task in run.tasks},
+        metrics={task.name: with_whole_answer_rate(task.metrics) for task in run.tasks},
         run_index=run_index,
         shares=shares,
         hardware=hardware_of(run),
         prompt=run.prompt,
     )
+
+
+def with_whole_answer_rate(
+    metrics: Sequence[MetricResult],
+) -> tuple[MetricResult, ...]:
+    """Put the answer rate over all items in place of one that leaves out lost rows.
+
+    An imported run has both where its files lack rows: only the former is over the same items as
+    the answer rates of other models.
+    """
+    whole = next(
+        (metric for metric in metrics if metric.label == ANSWER_RATE_OF_DATASET), None
+    )
+    if whole is None or not count_lost_rows(metrics):
+        return tuple(metrics)
+    return tuple(
+        replace(metric, estimate=whole.estimate)
+        if metric.label == ANSWER_RATE
+        else metric
+        for metric in metrics
+    )
+
+
+def count_lost_rows(metrics: Sequence[MetricResult]) -> int:
+    """Count the items over which only the answer rate of the whole data set is."""
+    n_by_label = {metric.label: metric.estimate.n for metric in metrics}
+    n_whole = n_by_label.get(ANSWER_RATE_OF_DATASET, 0)
+    return max(0, n_whole - n_by_label.get(ANSWER_RATE, n_whole))
 
 
 def _count_not_asked(run: Run, task: str) -> int:

@@ -27,6 +27,8 @@ from evalwright.statistics.drift import (
     detect_changed_texts,
     detect_changed_verdicts,
     detect_drift,
+    forecast_detectable,
+    forecast_detectable_verdicts,
     mean_distance,
 )
 
@@ -112,6 +114,12 @@ class TaskDrift(Plain):
         verdict_alarm: the first run with an alarm by items' scores, "" if there is none.
         text_alarm: the first run with an alarm by texts, "" if there is none.
         since: the run from which on the first of these alarms says that there is a change.
+        detectable_change: the smallest lasting change of the mean that gives an alarm within 8 more
+            rounds with a chance of 80%; None if no change does, or if nothing is known.
+        detectable_verdicts: likewise, the mean distance of items' scores from the baseline's: for
+            right and wrong, the share of items with another verdict.
+        n_items_advised: how many items would see a change of 4 points; None if these do, or if none
+            would.
     """
 
     task: str
@@ -125,6 +133,9 @@ class TaskDrift(Plain):
     verdict_alarm: str
     text_alarm: str
     since: str
+    detectable_change: float | None = None
+    detectable_verdicts: float | None = None
+    n_items_advised: int | None = None
 
     @property
     def alarm(self) -> str:
@@ -348,6 +359,10 @@ def measure_items(
         texts, text_alarm = detect_changed_texts(
             tables[0], tables[1:], alpha=TEXT_SHARE * alpha
         )
+    detectable = forecast_detectable(drift)
+    detectable_verdicts = forecast_detectable_verdicts(
+        baseline, scores[1:], alpha=VERDICT_SHARE * alpha, spread=spread
+    )
     alarms = [
         (alarm, look.since)
         for alarm, looks in (
@@ -389,6 +404,9 @@ def measure_items(
         verdict_alarm=_name(rounds, verdict_alarm),
         text_alarm=_name(rounds, text_alarm),
         since=_name(rounds, min(alarms)[1] if alarms else None),
+        detectable_change=_known(detectable.change),
+        detectable_verdicts=_known(detectable_verdicts.change),
+        n_items_advised=detectable.n_items_advised,
     )
 
 

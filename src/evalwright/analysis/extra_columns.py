@@ -133,9 +133,14 @@ def fact_column(key: str, models: Sequence[MeasuredModel]) -> ExtraColumn:
     """Make the column of a fact about the models."""
     return ExtraColumn(
         name=key,
-        title=FACT_TITLES.get(key, key.replace("_", " ").capitalize()),
+        title=fact_title(key),
         texts=tuple(fact_text(key, model.facts.get(key)) for model in models),
     )
+
+
+def fact_title(key: str) -> str:
+    """Name a fact as in a heading."""
+    return FACT_TITLES.get(key, key.replace("_", " ").capitalize())
 
 
 def fact_text(key: str, fact: Fact) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ Facts = Mapping[str, Fact]
 _FILTER = re.compile(r"\s*([^<>=!]+?)\s*(<=|>=|!=|==|=|<|>)\s*(.*?)\s*", re.DOTALL)
 _TRUE = ("true", "yes")
 _FALSE = ("false", "no")
+TOKENS_OF_A_PRICE = 1_000_000
 FORM = "KEY=VALUE, or with <=, >=, <, > or != in place of ="
 
 
@@ -108,13 +110,46 @@ def facts_of(runs: Sequence[Run], facts: Sequence[Facts]) -> list[dict[str, Fact
     return [dict(known) for known in facts] if facts else [{} for _ in runs]
 
 
-def run_facts(run: Run) -> dict[str, Fact]:
-    """Return what a run itself says that models can be filtered by."""
+def cost_of(run: Run, facts: Facts) -> float | None:
+    """Return the US dollars that a run's answers cost; None if it cannot be known.
+
+    Where the run knows no price, its tokens are counted at the prices among the facts.
+    """
+    answers = run.data["usage"].get("answers", {})
+    price_in, price_out, n_in, n_out = map(
+        _amount,
+        (
+            facts.get("price_in"),
+            facts.get("price_out"),
+            answers.get("input_tokens"),
+            answers.get("output_tokens"),
+        ),
+    )
+    is_known = not math.isnan(price_in + price_out + n_in + n_out) and n_in + n_out > 0
+    if run.cost is not None or not is_known:
+        return run.cost
+    return (price_in * n_in + price_out * n_out) / TOKENS_OF_A_PRICE
+
+
+def _amount(recorded: object) -> float:
+    """Read a number that is not negative; nan for anything else."""
+    if isinstance(recorded, bool) or not isinstance(recorded, int | float):
+        return math.nan
+    return float(recorded) if 0 <= recorded < math.inf else math.nan
+
+
+def run_facts(run: Run, facts: Facts) -> dict[str, Fact]:
+    """Return what a run itself says that models can be filtered by.
+
+    Args:
+        run: the run.
+        facts: what is known of its model.
+    """
     return {
         "model": run.shown_model,
         "label": run.label,
         "date": str(run.data["started"])[:10],
-        "cost": run.cost,
+        "cost": cost_of(run, facts),
     }
 
 
@@ -140,7 +175,8 @@ def select_by_facts(
         RunError: no model fulfils the conditions.
     """
     facts_by_run = [
-        {**run_facts(run), **known} for run, known in zip(runs, facts, strict=True)
+        {**run_facts(run, known), **known}
+        for run, known in zip(runs, facts, strict=True)
     ]
     known_keys = dict.fromkeys(key for known in facts_by_run for key in known)
     for condition in filters:

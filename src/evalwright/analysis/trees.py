@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -127,6 +128,8 @@ class Average:
             ],
             value_range=span,
         )
+        if span is None:
+            average = self._limit_to_metrics(average)
         if self.tasks_are == "fixed":
             return average
 
@@ -136,6 +139,27 @@ class Average:
         ]
         return sampled_average(
             sample_estimates, scores, value_range=span, fixed=average
+        )
+
+    def _limit_to_metrics(self, average: Estimate) -> Estimate:
+        """Cut an average's interval at the mean of the ranges of its metrics, if all are known."""
+        ranges = [matrix.measure.known_range for matrix in self.samples]
+        known_ranges = [known_range for known_range in ranges if known_range]
+        if len(known_ranges) < len(ranges) or math.isnan(average.low):
+            return average
+        weights = self.weights or [1.0] * len(ranges)
+        total = math.fsum(weights)
+        least, greatest = (
+            math.fsum(
+                weight * known_range[end] / total
+                for weight, known_range in zip(weights, known_ranges, strict=True)
+            )
+            for end in (0, 1)
+        )
+        return replace(
+            average,
+            low=min(max(average.low, least), greatest),
+            high=min(max(average.high, least), greatest),
         )
 
     def _estimate(self, matrix: Matrix, row: int, level: float) -> Estimate:

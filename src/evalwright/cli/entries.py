@@ -25,6 +25,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Try an entry on a few of the board's samples, and say what a whole run costs.",
     ),
     "run": ("entry_runs:run", "Run the entries that have no result yet."),
+    "import": (
+        "entry_importing:import_",
+        "Make runs that are there already results of the board.",
+    ),
     "publish": ("entry_publishing:publish", "Make the board's pages from its results."),
     "rejudge": (
         "entry_rejudging:rejudge",

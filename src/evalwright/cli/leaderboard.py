@@ -334,7 +334,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
             where=params["filters"],
             beside=params["beside"],
             means=params["means"],
-            by_beside=params["by_beside"],
+            by_beside=params["by_beside"] or _keys_of_columns(params["pivot"]),
             ranks_below=any(params[name] for name in _SHOWING_ALL_NODES),
         )
         if params["labels"]:
@@ -432,6 +432,12 @@ def _open_board_runs(names: Sequence[str], params: Mapping[str, Any]) -> list[Ru
         refuse_mixture(runs)
     refuse_baseline_judges(runs, params["allow_baseline_judge"])
     return kept_runs(runs, Path(params["kept"])) if params["kept"] else runs
+
+
+def _keys_of_columns(pivot: str | None) -> tuple[str, ...]:
+    """Return a pivot's keys, that of its columns first: their averages are its row "All"."""
+    keys = [key for key in _split_keys(pivot) if key not in ("model", "task")]
+    return tuple(reversed(keys)) if len(keys) > 1 else ()
 
 
 def _make_pivots(

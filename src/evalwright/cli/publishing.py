@@ -207,6 +207,7 @@ def _draw_plots(board: Board, params: Mapping[str, Any]) -> dict[Path, bytes]:
         best,
         params["least_answered"],
         params["colour_by"] or "",
+        must_colour=was_typed("colour_by"),
     )
     plot_formats = [check_plot(file) for file in params["plots"]]
     return {

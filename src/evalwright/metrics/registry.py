@@ -96,7 +96,10 @@ MEANS = _metrics_with("mean", True, False)
 FAILED_IS_ZERO = _metrics_with("failed_is_zero", True, False)
 """Metrics over all requested samples, in which a failed sample counts as 0."""
 
-_DERIVED = frozenset({"chance-normalised", "macro", "macro-score"})
+CHANCE_NORMALISED = "chance-normalised"
+"""The metric in which 0 is chance."""
+
+_DERIVED = frozenset({CHANCE_NORMALISED, "macro", "macro-score"})
 SUMMED = (
     MEANS.union(name for name, row in _TABLE.items() if "items" in row or "sums" in row)
     - FAILED_IS_ZERO
@@ -394,7 +397,7 @@ def metric_range(kind: str, options: Mapping[str, Any]) -> tuple[float, float]:
     Returns:
         The two values; (0, 1) unless the metric is normalised by chance.
     """
-    if kind != "chance-normalised":
+    if kind != CHANCE_NORMALISED:
         return 0.0, 1.0
     chance = float(options["chance"])
     greatest = float(options.get("greatest", 1.0))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from string import ascii_uppercase
@@ -81,6 +81,8 @@ class ReplayModel(LocalModel):
         self._rows = 0
         # By key: the row's offset, and which of its responses it is.
         self._places: dict[bytes, tuple[int, int]] = {}
+        # By the first line of recorded inputs of several lines, in how many lines.
+        self._line_counts: dict[str, set[int]] = {}
         kinds = self._index()
         self._has_inputs = "input" in kinds
         self.abilities: frozenset[Ability] = frozenset(
@@ -109,6 +111,7 @@ class ReplayModel(LocalModel):
                         for slot, (subject, draw, _) in enumerate(
                             self._row(line, number)
                         ):
+                            self._note_lines(subject)
                             key = _key_of(subject, draw or 0)
                             if draw is None and key in self._places:
                                 repeated[key] = repeated.get(key, 0) + 1
@@ -127,6 +130,12 @@ class ReplayModel(LocalModel):
             raise ConfigurationError(f"The recording {self._path} has no responses.")
         self._content_hash = digest.hexdigest()
         return kinds
+
+    def _note_lines(self, subject: Subject) -> None:
+        """Remember how an input of several lines begins, so that a prompt with it is recognised."""
+        if subject[0] == "input" and "\n" in subject[1]:
+            first, *others = subject[1].split("\n")
+            self._line_counts.setdefault(first.strip(), set()).add(1 + len(others))
 
     def _row(self, line: bytes, number: int) -> list[_Recorded]:
         where = f"{self._path}, row {number}"
@@ -176,13 +185,28 @@ class ReplayModel(LocalModel):
 
     def _answer(self, request: Request) -> Response:
         draw = request.draw if isinstance(request, Generate) else 0
-        for subject in _subjects(request, self._has_inputs):
+        for subject in self._subjects(request):
             row_place = self._places.get(_key_of(subject, draw))
             if row_place is not None:
                 return self._read(row_place, subject)
         raise Rejected(
             f"{self._path.name} has no recorded response for {_describe_request(request)}."
         )
+
+    def _subjects(self, request: Request) -> Iterator[Subject]:
+        """Yield the subjects under which the recording may have it, the likeliest first."""
+        if isinstance(request, Generate):
+            for form in _forms(request.prompt):
+                yield ("generate", prompt_payload(form), "")
+            if self._has_inputs:
+                for text in _possible_inputs(request.prompt, self._line_counts):
+                    yield ("input", text, "")
+        elif isinstance(request, LogLikelihood):
+            for form in _forms(request.context):
+                continuation = request.continuation.strip()
+                yield ("log-likelihood", prompt_payload(form), continuation)
+        elif isinstance(request, RollingLogLikelihood):
+            yield ("rolling", request.text, "")
 
     def _read(self, place: tuple[int, int], subject: Subject) -> Response:
         assert self._file is not None
@@ -203,21 +227,6 @@ class ReplayModel(LocalModel):
         return recorded.response
 
 
-def _subjects(request: Request, has_inputs: bool) -> Iterator[Subject]:
-    """Yield the subjects under which the recording may have this request, the likeliest first."""
-    if isinstance(request, Generate):
-        for form in _forms(request.prompt):
-            yield ("generate", prompt_payload(form), "")
-        if has_inputs:
-            for text in _possible_inputs(request.prompt):
-                yield ("input", text, "")
-    elif isinstance(request, LogLikelihood):
-        for form in _forms(request.context):
-            yield ("log-likelihood", prompt_payload(form), request.continuation.strip())
-    elif isinstance(request, RollingLogLikelihood):
-        yield ("rolling", request.text, "")
-
-
 def _forms(prompt: Prompt) -> Iterator[Prompt]:
     """Yield the prompt, then the same as text or as messages if it is a single user message."""
     yield prompt
@@ -227,11 +236,17 @@ def _forms(prompt: Prompt) -> Iterator[Prompt]:
         yield prompt[0].text
 
 
-def _possible_inputs(prompt: Prompt) -> Iterator[str]:
+def _possible_inputs(
+    prompt: Prompt, line_counts: Mapping[str, Collection[int]]
+) -> Iterator[str]:
     """Yield texts in a rendered prompt that may be the row's input.
 
     They are the whole prompt, the last user message, then lines from the end, each also without a
-    label such as "Question:".
+    label such as "Question:", and the lines that begin as a recorded input of several lines does.
+
+    Args:
+        prompt: the prompt.
+        line_counts: by the first line of an input of several lines, how many lines it may have.
     """
     if isinstance(prompt, str):
         texts = [prompt]
@@ -244,6 +259,17 @@ def _possible_inputs(prompt: Prompt) -> Iterator[str]:
         for line in reversed(text.splitlines()[-_INPUT_LINES:]):
             yield line.strip()
             yield line.partition(":")[2].strip()
+        if line_counts:
+            yield from _inputs_of_lines(text.split("\n"), line_counts)
+
+
+def _inputs_of_lines(
+    lines: Sequence[str], line_counts: Mapping[str, Collection[int]]
+) -> Iterator[str]:
+    for place, line in enumerate(lines):
+        for first in (line.lstrip(), line.partition(":")[2].lstrip()):
+            for n_lines in sorted(line_counts.get(first.rstrip(), ()), reverse=True):
+                yield "\n".join([first, *lines[place + 1 : place + n_lines]]).strip()
 
 
 def _describe_request(request: Request) -> str:

@@ -85,6 +85,8 @@ def plot_view(
     best: int = DEFAULT_BEST,
     least_answered: float | None = None,
     colour_by: str = "",
+    *,
+    must_colour: bool = True,
 ) -> PlotView:
     """Select the best models by the board's first column for a picture.
 
@@ -96,6 +98,7 @@ def plot_view(
             drawn; a note names the others. None draws all.
         colour_by: The fact about the models that colours stand for, such as "family"; "" colours
             the models that may be the best.
+        must_colour: Whether it is an error if no drawn model has this fact.
 
     Raises:
         ConfigurationError: No model is left, or no model has the fact.
@@ -139,7 +142,8 @@ def plot_view(
         for i in drawn_rows
     )
     groups: tuple[str, ...] = ()
-    if colour_by:
+    has_fact = any(board.rows[i].facts.get(colour_by) for i in drawn_rows)
+    if colour_by and (has_fact or must_colour):
         group_by_row, groups = _group_by_fact(
             [board.rows[i] for i in drawn_rows], colour_by
         )

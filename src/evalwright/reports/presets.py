@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.analysis.board import Board
+from evalwright.analysis.board_notes import ACCURACY_NOTE, SHARES_NOTE
 from evalwright.analysis.extra_columns import MeasuredModel, has_value
 from evalwright.analysis.measured_columns import (
     accuracy_scorers,
@@ -34,6 +35,9 @@ TABLE = Path(__file__).with_name("presets.toml")
 
 OPTIONS = ("best", "least_answered", "colour_by", "title")
 """Options of the command that a preset sets whatever the runs are."""
+
+FITS_FACTUAL = "factual"
+"""As `fits` of a preset: factual tasks, of which the outcomes of questions are shown."""
 
 OVER_ACCURACIES = "the accuracy"
 """As `rank_by` of a preset: the mean of the tasks whose main metric is an accuracy."""
@@ -185,6 +189,8 @@ def apply_preset(
     """
     if preset is not None:
         check_fit(preset, board, runs)
+        if preset.fits != FITS_FACTUAL:
+            board = _without_shares(board)
     facts = facts or facts_of_runs(runs)[0]
     with_facts = _with_facts(board, facts)
     models = [
@@ -199,6 +205,18 @@ def apply_preset(
         preset=preset.name if preset else "",
         extra_columns=extra_columns,
         notes=(*board.notes, *notes, *_name_notes(with_facts, names)),
+    )
+
+
+def _without_shares(board: Board) -> Board:
+    """Show tasks and groups in place of the outcomes of factual questions."""
+    return replace(
+        board,
+        rows=tuple(replace(row, shares={}) for row in board.rows),
+        notes=tuple(
+            note for note in board.notes if note not in (SHARES_NOTE, ACCURACY_NOTE)
+        ),
+        more=tuple(map(_without_shares, board.more)),
     )
 
 
@@ -271,7 +289,14 @@ def _has_stress_questions(board: Board, _runs: Sequence[Run]) -> bool:
 
 
 def _has_languages(_board: Board, runs: Sequence[Run]) -> bool:
-    return all(len(languages_of(run)) > 1 for run in runs)
+    return all(len(languages_of(run)) > 1 or _is_of_sea_helm(run) for run in runs)
+
+
+def _is_of_sea_helm(run: Run) -> bool:
+    """Tell whether all tasks are SEA-HELM's, of which a board may well begin with one language."""
+    return bool(run.tasks) and all(
+        task.name.startswith("sea-helm:") for task in run.tasks
+    )
 
 
 def _is_korean(_board: Board, runs: Sequence[Run]) -> bool:
@@ -284,7 +309,7 @@ def _has_average(board: Board, _runs: Sequence[Run]) -> bool:
 
 _FITS: Mapping[str, Callable[[Board, Sequence[Run]], bool]] = {
     "hallucination": _has_hallucination_rate,
-    "factual": _has_stress_questions,
+    FITS_FACTUAL: _has_stress_questions,
     "languages": _has_languages,
     "korean": _is_korean,
     "averages": _has_average,

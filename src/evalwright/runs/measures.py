@@ -93,9 +93,14 @@ class Measure:
         return UNIT_RANGE if self.bounded else self.declared_range
 
     @property
+    def known_range(self) -> tuple[float, float] | None:
+        """The range of a run's number, None where it is unknown."""
+        return self.value_range or self.metric_range
+
+    @property
     def width(self) -> float:
         """The greatest possible difference of two runs; nan if unknown."""
-        known_range = self.value_range or self.metric_range
+        known_range = self.known_range
         return math.nan if known_range is None else known_range[1] - known_range[0]
 
     @property

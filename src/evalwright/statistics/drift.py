@@ -27,6 +27,7 @@ not that of drawing others.
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -57,7 +58,22 @@ CLIP_AT_DEVIATIONS = 3.0
 """Where a round that is unlike the rounds about it counts as a bad day."""
 CLIP_WINDOW = 5
 """Rounds about a round, with itself: three bad ones among them are a change."""
+FORECAST_ROUNDS = 8
+"""Rounds within which a change should be seen, for the smallest change that can be seen."""
+FORECAST_POWER = 0.8
+"""How likely it should be seen."""
+MIN_FORECAST_ROUNDS = 3
+"""Rounds before the change that a forecast assumes at least."""
+MATTERING_CHANGE = 0.04
+"""A change that a maintainer wants to hear of, as a share of the greatest one."""
+DAYS_DIFFER_FROM = 1.5
+"""Standard deviation of rounds, relative to what repeats explain, that shows good and bad days."""
+ITEM_NUMBERS = (20, 30, 50, 75, 100, 150, 200, 300, 400, 600, 800, 1200, 1600)
+"""Numbers of items of which one is advised."""
 _FIT_STEPS = 30
+_FORECAST_PATHS = 100
+_FORECAST_STEPS = 10
+_FORECAST_SEED = 0
 _LARGEST_LOG = 500.0
 """Largest logarithm of a likelihood ratio that is not rounded down."""
 
@@ -96,6 +112,10 @@ class Drift:
         alpha: the chance of a false alarm, ever.
         n_items: number of items.
         repeat_variance: variance of an item between repeats, averaged over items, at the last look.
+        scores_by_round: the number of scores of each round, that of the baseline first.
+        round_deviation: the standard deviation of the rounds' means; 0 for fewer than three rounds.
+        size: the change for which the test is most powerful, in the unit of the scores.
+        spread: the greatest possible difference of two scores.
     """
 
     looks: tuple[DriftLook, ...]
@@ -103,6 +123,10 @@ class Drift:
     alpha: float
     n_items: int
     repeat_variance: float
+    scores_by_round: tuple[float, ...] = ()
+    round_deviation: float = 0.0
+    size: float = SIZE_THAT_MATTERS
+    spread: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,13 +209,14 @@ def detect_drift(
     looks: list[DriftLook] = []
     alarm = None
     variance = math.nan
+    effects = weights = np.zeros(0)
     for number in range(1, len(tables)):
         so_far = slice(0, number + 1)
         variance = _variance(table, number + 1, spread)
         effects, weights = _round_effects(
             table.means[so_far], table.counts[so_far], is_complete=is_complete
         )
-        floor = float(weights.max()) * (FLOOR_ITEMS * spread / n_items) ** 2
+        floor = least_variance(float(weights.max()), n_items, spread)
         variance = max(variance, floor)
         look = _look(
             effects,
@@ -206,7 +231,17 @@ def detect_drift(
         looks.append(look)
         if alarm is None and look.evidence >= 1 / alpha:
             alarm = number
-    return Drift(tuple(looks), alarm, alpha, n_items, variance)
+    return Drift(
+        looks=tuple(looks),
+        alarm=alarm,
+        alpha=alpha,
+        n_items=n_items,
+        repeat_variance=variance,
+        scores_by_round=tuple(weights.tolist()),
+        round_deviation=_deviation_of_rounds(effects, weights, variance),
+        size=size * spread,
+        spread=spread,
+    )
 
 
 def _tabulate(rounds: Sequence[F64]) -> _Table:
@@ -294,66 +329,134 @@ def _look(
     """
     places = np.flatnonzero(weights > 0)
     sizes = weights[places]
-    means = _clip_outliers(effects[places], sizes, variance)
+    means = clip_outliers(effects[places], sizes, variance)
     n_rounds = len(places)
     starts = np.arange(ROUNDS_TO_CONFIRM, n_rounds - ROUNDS_TO_CONFIRM + 1)
     starts = starts[places[starts] >= first_possible] if len(starts) else starts
     if not len(starts):
         return NO_LOOK
+    weighed = weigh_changes(
+        means, sizes, starts, variance=variance, size=size, negligible=negligible
+    )
+    evidence = float(weighed.evidence)
+    best = int(np.argmax(weighed.log_ratios + np.log(weighed.shares)))
+    low, high = _interval(
+        float(weighed.change[best]),
+        unshared=float(weighed.unshared[best]),
+        shrinkage=float(weighed.shrinkage[best]),
+        unexplained=PRIOR_DEGREES * variance + float(weighed.within[best]),
+        power=weighed.power,
+        level=alpha * float(weighed.shares[best]),
+        spread=spread,
+    )
+    return DriftLook(
+        evidence, int(places[starts[best]]), float(weighed.change[best]), low, high
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """What each round from which on there may be a change says, the last axis.
+
+    Attributes:
+        change: mean of the rounds since then minus that of the rounds before.
+        unshared: 1 / the scores before, plus 1 / those since.
+        shrinkage: the part of the change's variance that the weights on it explain.
+        within: the sum of squares that the change leaves unexplained.
+        power: the exponent of the likelihood ratio.
+        log_ratios: its logarithm.
+        shares: the weight of each such round.
+    """
+
+    change: F64
+    unshared: F64
+    shrinkage: F64
+    within: F64
+    power: float
+    log_ratios: F64
+    shares: F64
+
+    @property
+    def evidence(self) -> F64:
+        """The e-value. Rounds that are not possible yet have a ratio of 1."""
+        ratios = np.exp(np.minimum(self.log_ratios, _LARGEST_LOG))
+        evidence: F64 = (self.shares * ratios).sum(axis=-1) + 1 - self.shares.sum()
+        return evidence
+
+
+def weigh_changes(
+    means: F64,
+    sizes: F64,
+    starts: npt.NDArray[np.int64],
+    *,
+    variance: float | F64,
+    size: float,
+    negligible: float,
+) -> _Weighed:
+    """Weigh the rounds `starts` against no change at all.
+
+    Args:
+        means: (..., rounds), all with scores.
+        sizes: by round, its number of scores.
+        starts: the rounds that may be the first changed one.
+        variance: of an item between repeats, one for all or (..., 1).
+        size: the change that matters, in the unit of the scores.
+        negligible: a change that nobody wants to hear of, which is taken off.
+    """
     total = sizes.sum()
-    center = means - (means * sizes).sum() / total
+    center = means - (means * sizes).sum(axis=-1, keepdims=True) / total
     before = sizes.cumsum()[starts - 1]
     after = total - before
-    sum_before = (center * sizes).cumsum()[starts - 1]
+    sum_before = (center * sizes).cumsum(axis=-1)[..., starts - 1]
     change = -sum_before / after - sum_before / before
     unshared = 1 / before + 1 / after
-    within = np.maximum((center**2 * sizes).sum() - change**2 / unshared, 0)
+    squares = (center**2 * sizes).sum(axis=-1, keepdims=True)
+    within = np.maximum(squares - change**2 / unshared, 0)
     # The nearest of the changes that do not matter is the hypothesis that has to be wrong.
     explained = np.maximum(np.abs(change) - negligible, 0) ** 2 / unshared
     known = PRIOR_DEGREES * variance
     prior = size**2 / variance
     shrinkage = prior / (unshared + prior)
-    power = (PRIOR_DEGREES + n_rounds - 1) / 2
+    power = (PRIOR_DEGREES + len(sizes) - 1) / 2
     log_ratios = 0.5 * np.log(unshared / (unshared + prior)) + power * (
         np.log(known + within + explained)
         - np.log(known + within + (1 - shrinkage) * explained)
     )
     shares = 1 / (starts * (starts - 1.0))
-    ratios = np.exp(np.minimum(log_ratios, _LARGEST_LOG))
-    # Starts that are not possible yet have a ratio of 1.
-    evidence = float((shares * ratios).sum() + 1 - shares.sum())
-    best = int(np.argmax(log_ratios + np.log(shares)))
-    low, high = _interval(
-        float(change[best]),
-        unshared=float(unshared[best]),
-        shrinkage=float(shrinkage[best]),
-        unexplained=known + float(within[best]),
-        power=power,
-        level=alpha * float(shares[best]),
-        spread=spread,
-    )
-    return DriftLook(
-        evidence, int(places[starts[best]]), float(change[best]), low, high
-    )
+    return _Weighed(change, unshared, shrinkage, within, power, log_ratios, shares)
 
 
-def _clip_outliers(effects: F64, weights: F64, variance: float) -> F64:
+def least_variance(most_scores: float, n_items: int, spread: float) -> float:
+    """The variance of an item below which rounds would have to scatter by less than an item."""
+    return most_scores * (FLOOR_ITEMS * spread / n_items) ** 2
+
+
+def _deviation_of_rounds(effects: F64, weights: F64, variance: float) -> float:
+    """The standard deviation of the rounds' means, bad days aside; 0 for too few rounds."""
+    places = np.flatnonzero(weights > 0)
+    if len(places) < MIN_ROUNDS_TO_TRIM:
+        return 0.0
+    return float(clip_outliers(effects[places], weights[places], variance).std(ddof=1))
+
+
+def clip_outliers(effects: F64, weights: F64, variance: float | F64) -> F64:
     """Move a round that is far from those about it to the edge of what they would do.
 
     A lasting change is not far from the middle one of five, once three rounds are changed. Far is
     relative to the usual step from one round to the next, at least to that which repeats explain.
     """
-    n_rounds = len(effects)
+    n_rounds = effects.shape[-1]
     if n_rounds < MIN_ROUNDS_TO_TRIM:
         return effects
     steps = np.sort(np.abs(np.diff(effects)))
-    usual = STEP_TO_DEVIATION * float(steps[len(steps) // 2])
+    usual = STEP_TO_DEVIATION * steps[..., steps.shape[-1] // 2, None]
     reach = CLIP_AT_DEVIATIONS * np.maximum(usual, np.sqrt(variance / weights))
     width = min(CLIP_WINDOW, n_rounds)
-    windows = np.sort(np.lib.stride_tricks.sliding_window_view(effects, width))
-    middles = (windows[:, (width - 1) // 2] + windows[:, width // 2]) / 2
+    windows = np.sort(np.lib.stride_tricks.sliding_window_view(effects, width, axis=-1))
+    middles = (windows[..., (width - 1) // 2] + windows[..., width // 2]) / 2
     places = np.clip(np.arange(n_rounds) - width // 2, 0, n_rounds - width)
-    return np.clip(effects, middles[places] - reach, middles[places] + reach)
+    usual_place = middles[..., places]
+    return np.clip(effects, usual_place - reach, usual_place + reach)
 
 
 def _interval(
@@ -374,6 +477,133 @@ def _interval(
         return math.nan, math.nan
     half = math.sqrt(unexplained * (bound - 1) / remaining * unshared)
     return max(change - half, -spread), min(change + half, spread)
+
+
+@dataclass(frozen=True, slots=True)
+class Detectable:
+    """What a test of these items can see.
+
+    Attributes:
+        change: the smallest lasting change that gives an alarm within 8 rounds with a chance of
+            80%, in the unit of the scores; nan if the greatest possible one does not.
+        n_items_advised: how many items see a change of 4% of the greatest one; None if these do, or
+            if no number of items does because days differ too much.
+    """
+
+    change: float
+    n_items_advised: int | None
+
+
+def forecast_detectable(drift: Drift, *, n_rounds: int = FORECAST_ROUNDS) -> Detectable:
+    """Forecast the smallest change that the test would see if it happened after these rounds.
+
+    Rounds scatter as the repeats and the steps between the rounds so far show, and the test is
+    applied to drawn ones.
+
+    Args:
+        drift: the rounds so far.
+        n_rounds: rounds within which the change should be seen.
+    """
+    scores = np.asarray(drift.scores_by_round)
+    if not scores.any():
+        return Detectable(math.nan, None)
+    forecast = _Forecast(drift, scores[scores > 0], n_rounds)
+    change = _smallest_change(forecast)
+    matters = MATTERING_CHANGE * drift.spread
+    if change <= matters:
+        return Detectable(change, None)
+    more = [n_items for n_items in ITEM_NUMBERS if n_items > drift.n_items]
+    advised = bisect.bisect_left(
+        more,
+        FORECAST_POWER,
+        key=lambda n_items: forecast.share_seen(matters, n_items),
+    )
+    return Detectable(change, more[advised] if advised < len(more) else None)
+
+
+class _Forecast:
+    """Draws rounds before and after a change, and counts how often it is seen.
+
+    Args:
+        drift: the rounds so far.
+        scores: how many scores each of them has.
+        n_after: rounds since the change, within which it is to be seen.
+    """
+
+    def __init__(self, drift: Drift, scores: F64, n_after: int) -> None:
+        self.drift = drift
+        self._scores_by_item = float(np.median(scores)) / drift.n_items
+        by_repeats = drift.repeat_variance / float(np.median(scores))
+        by_rounds = drift.round_deviation**2
+        is_by_day = by_rounds > (DAYS_DIFFER_FROM**2) * by_repeats
+        self._by_day = by_rounds - by_repeats if is_by_day else 0.0
+        self._n_before = max(len(scores), MIN_FORECAST_ROUNDS)
+        self._n_rounds = self._n_before + n_after
+        random = np.random.default_rng(_FORECAST_SEED)
+        self._noise = random.normal(size=(_FORECAST_PATHS, self._n_rounds))
+
+    def share_seen(self, change: float, n_items: int) -> float:
+        """The share of drawn rounds in which a change is seen, with this number of items."""
+        drift = self.drift
+        n_scores = self._scores_by_item * n_items
+        least = least_variance(n_scores, n_items, drift.spread)
+        variance = max(drift.repeat_variance, least)
+        deviation = math.sqrt(self._by_day + variance / n_scores)
+        is_after = np.arange(self._n_rounds) >= self._n_before
+        unseen = deviation * self._noise + change * is_after
+        # The last round sees most changes, and those need no other.
+        first_with_alarm = self._n_before + ROUNDS_TO_CONFIRM
+        for n_rounds in range(self._n_rounds, first_with_alarm - 1, -1):
+            sizes = np.full(n_rounds, n_scores)
+            weighed = weigh_changes(
+                clip_outliers(unseen[:, :n_rounds], sizes, variance),
+                sizes,
+                np.arange(ROUNDS_TO_CONFIRM, n_rounds - ROUNDS_TO_CONFIRM + 1),
+                variance=variance,
+                size=drift.size,
+                negligible=NEGLIGIBLE_ITEMS * drift.spread / n_items,
+            )
+            unseen = unseen[weighed.evidence < 1 / drift.alpha]
+            if len(unseen) <= (1 - FORECAST_POWER) * _FORECAST_PATHS:
+                break
+        return 1 - len(unseen) / _FORECAST_PATHS
+
+
+def _smallest_change(forecast: _Forecast) -> float:
+    """Halve the range of possible changes until the smallest that is seen is known."""
+    n_items = forecast.drift.n_items
+    low, high = 0.0, forecast.drift.spread
+    if forecast.share_seen(high, n_items) < FORECAST_POWER:
+        return math.nan
+    for _ in range(_FORECAST_STEPS):
+        middle = (low + high) / 2
+        if forecast.share_seen(middle, n_items) < FORECAST_POWER:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def forecast_detectable_verdicts(
+    baseline: npt.ArrayLike,
+    rounds: Sequence[npt.ArrayLike],
+    *,
+    alpha: float = 0.05,
+    spread: float = 1.0,
+) -> Detectable:
+    """Forecast which share of the items has to be scored otherwise for good to be seen.
+
+    Args:
+        baseline: as for `detect_changed_verdicts`.
+        rounds: likewise; with fewer than two, nothing is known.
+        alpha: the chance of ever giving a false alarm.
+        spread: the greatest possible difference of two scores.
+    """
+    distances = _distances_by_round(baseline, rounds)
+    if len(distances) < 2:
+        return Detectable(math.nan, None)
+    drift = detect_drift(distances[0], distances[1:], alpha=alpha, spread=spread)
+    return forecast_detectable(drift)
 
 
 def detect_changed_verdicts(
@@ -403,12 +633,17 @@ def detect_changed_verdicts(
         ValueError: shapes differ.
     """
     check_level(alpha, "alpha")
+    return _detect_between_later(_distances_by_round(baseline, rounds), alpha, spread)
+
+
+def _distances_by_round(
+    baseline: npt.ArrayLike, rounds: Sequence[npt.ArrayLike]
+) -> list[F64]:
     first = np.atleast_2d(np.asarray(baseline, np.float64))
     later = [np.atleast_2d(np.asarray(scores, np.float64)) for scores in rounds]
     if any(scores.shape[1] != first.shape[1] for scores in later):
         raise ValueError("baseline and rounds must have the same items")
-    distances = [_mean_distances(first, scores) for scores in later]
-    return _detect_between_later(distances, alpha, spread)
+    return [_mean_distances(first, scores) for scores in later]
 
 
 def mean_distance(baseline: F64, scores: F64) -> float | None:

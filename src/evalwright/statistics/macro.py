@@ -46,6 +46,9 @@ from evalwright.statistics.shared_units import (
 )
 from evalwright.statistics.units import F64, I64, Range
 
+ROUNDING_ERROR = 1e-12
+"""Size of an end of an interval, relative to the other, below which it is 0 but for rounding."""
+
 TasksAre = Literal["fixed", "sample"]
 """Whether an average over tasks is about exactly these tasks, or about tasks like them."""
 
@@ -107,7 +110,11 @@ def macro_average(
         if ranges is None
         else (math.fsum(share * ranges[:, 0]), math.fsum(share * ranges[:, 1]))
     )
-    low, high = mean.interval(limits)
+    largest = max(map(abs, mean.interval(limits)))
+    low, high = (
+        0.0 if abs(end) < ROUNDING_ERROR * largest else end
+        for end in mean.interval(limits)
+    )
     how = "each the same" if weights is None else "weighted"
     shared = f", {len(among.shared):,} units shared" if len(among.shared) else ""
     return Estimate(

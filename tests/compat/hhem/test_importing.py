@@ -25,11 +25,15 @@ from compat.hhem.hhem_trees import (
     three,
     write,
 )
+from evalwright.analysis.board import make_board
 from evalwright.analysis.comparison import compare_runs
 from evalwright.compat.hhem.importing import import_hhem
+from evalwright.reports.columns import shown_columns
 from evalwright.runs.records import record_row
 from evalwright.statistics import wilson
 from runs.test_schemas import validator
+
+RATE = "Answer rate"
 
 # -- what a run holds
 # ---------------------------------------------------------------------------------------------------
@@ -290,6 +294,30 @@ def test_lost_rows_are_said_and_pair_with_nothing(tmp_path: Path) -> None:
     assert alone.folder == b.folder
     assert about(alone)["lost"] == 0
     assert "cannot be counted" in about(alone)["dataset"]["known_from"]
+
+
+def test_a_boards_answer_rate_counts_lost_rows(tmp_path: Path) -> None:
+    """All models' rates are over the same items: 2 lost rows are 2 that are not answered."""
+    tree = tmp_path / "output"
+    for name, lines in (
+        ("whole", lines_of([0.9] * 9 + [0.1])),
+        ("lost", lines_of([0.9, 0.1] * 4)),
+    ):
+        folder = Model(f"acme/{name}").write(tree, lines)
+        (folder / "summaries.jsonl").unlink()
+    for scoring, rate in (("corrected", 80.0), ("published", 100.0)):
+        runs = import_hhem(tree, tmp_path / scoring, scoring=scoring)[0]
+        board = make_board(runs, metric="hallucination-rate")
+        column = next(
+            column for column in shown_columns(board).columns if column.title == RATE
+        )
+        rates = {
+            row.label: estimate and round(100 * estimate.value, 1)
+            for row, estimate in zip(board.rows, column.estimates, strict=True)
+        }
+        assert rates == {"acme/whole": 100.0, "acme/lost": rate}
+        said = "lost count as not answered (acme/lost: 2)" in " ".join(board.notes)
+        assert said == (scoring == "corrected")
 
 
 def articles_csv(path: Path, n: int) -> Path:

@@ -26,6 +26,7 @@ from evalwright.engine.store_rows import unpack
 from support.command import evalwright, record, records, start, wait_until
 from support.openai_faults import Faults
 from support.openai_server import serving
+from support.typed import typed
 
 METRICS = {
     "pairs": ("src/metrics/llm_judges/pairwise_llm_judge_metric.py", "PairwiseLLMJudgeMetric", "weighted_win_rate"),
@@ -581,7 +582,7 @@ def test_the_effort_that_a_file_proposes_reaches_its_judge(
     ]
     with serving(verdict, extra=("chat_template_kwargs",)) as server:
         command += ["--judge", judge, "-R", f"judge.base_url={server.url}", *more]
-        done = evalwright(*command, folder=tmp_path)
+        done = typed(*command, folder=tmp_path)
         assert done.code == 0, done.text
         sent = [
             entry["body"]
@@ -612,7 +613,7 @@ def test_an_effort_that_a_judge_does_not_take_is_left_out_and_said_once(
             "scripted/hash",
         ]
         command += ["--judge", judge, "-R", f"judge.base_url={server.url}"]
-        done = evalwright(*command, folder=tmp_path)
+        done = typed(*command, folder=tmp_path)
         assert done.code == 0, done.text
         bodies = [entry["body"] for entry in server.log or () if "body" in entry]
     assert bodies
@@ -645,9 +646,7 @@ def test_an_effort_that_the_person_takes_away_is_not_sent(
             "scripted/hash",
         ]
         command += ["--judge", judge, "-R", f"judge.base_url={server.url}"]
-        done = evalwright(
-            *command, "-R", f"judge.reasoning_effort={word}", folder=tmp_path
-        )
+        done = typed(*command, "-R", f"judge.reasoning_effort={word}", folder=tmp_path)
         assert done.code == 0, done.text
         bodies = [
             entry["body"]
@@ -670,7 +669,7 @@ def test_two_words_for_how_long_a_judge_thinks_are_an_error(tmp_path: Path) -> N
         "--judge",
         "vllm/j",
     ]
-    both = evalwright(
+    both = typed(
         *command,
         "-R",
         "judge.reasoning_effort=low",
@@ -680,7 +679,7 @@ def test_two_words_for_how_long_a_judge_thinks_are_an_error(tmp_path: Path) -> N
     )
     assert both.code == 2
     assert "name the same level" in both.text
-    wrong = evalwright(*command, "-R", "judge.reasoning_effort=hihg", folder=tmp_path)
+    wrong = typed(*command, "-R", "judge.reasoning_effort=hihg", folder=tmp_path)
     assert wrong.code == 2
     assert "Did you mean 'high'" in wrong.text
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from evalwright.analysis.drift_record import Followed, FoundChange
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
+from evalwright.statistics.drift import FORECAST_POWER, FORECAST_ROUNDS
 
 Subject = tuple[str, bool, str, Followed | None]
 """What the board calls a model or judge, whether it is the judge, what is missing, its rounds."""
@@ -16,7 +18,9 @@ def watch_document(
     title: str, round_name: str, subjects: Sequence[Subject]
 ) -> doc.Document:
     """Show a table of the models and the judge, and what to do."""
-    columns = doc.columns("Model*", "Rounds>", "Items>", "Changed since", "This round")
+    columns = doc.columns(
+        "Model*", "Rounds>", "Items>", "Would be seen", "Changed since", "This round"
+    )
     rows: list[doc.Content | tuple[doc.Content, ...]] = []
     for label, is_judge, missing, followed in subjects:
         newest = _new_change(followed)
@@ -25,6 +29,7 @@ def watch_document(
                 doc.Cell(f"{label} (judge)" if is_judge else label, name=True),
                 numbers.count(followed.n_rounds) if followed else "0",
                 _n_items(followed),
+                _would_be_seen(followed),
                 followed.changes[-1].since_date
                 if followed and followed.changes
                 else "",
@@ -35,6 +40,13 @@ def watch_document(
         )
     blocks: list[doc.Block] = [
         doc.Table(columns, rows),  # type: ignore[arg-type]
+        doc.Notes(
+            [
+                "Would be seen: the smallest lasting change that gives an alarm within"
+                f" {FORECAST_ROUNDS} rounds with a chance of {FORECAST_POWER:.0%}. More items"
+                " (`drift.items`) show smaller ones."
+            ]
+        ),
         doc.Conclusion(" ".join(_sentences(subjects))),
     ]
     return doc.Document(f"{title}: round {round_name}", blocks)
@@ -44,6 +56,16 @@ def _n_items(followed: Followed | None) -> str:
     if followed is None or not followed.tasks:
         return ""
     return numbers.count(sum(task.n_items for task in followed.tasks))
+
+
+def _would_be_seen(followed: Followed | None) -> str:
+    """Name the smallest change of a mean that would be seen; "" where nothing is known."""
+    changes = [
+        100 * task.detectable_change
+        for task in (followed.tasks if followed else ())
+        if task.is_share and task.detectable_change is not None
+    ]
+    return f"{math.ceil(max(changes))} points" if changes else ""
 
 
 def _new_change(followed: Followed | None) -> FoundChange | None:

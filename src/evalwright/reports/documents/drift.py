@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from evalwright.analysis.drift import ModelDrift, RoundOfTask, TaskDrift
 from evalwright.analysis.words import listed
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
+from evalwright.statistics.drift import (
+    FORECAST_POWER,
+    FORECAST_ROUNDS,
+    MATTERING_CHANGE,
+)
 
 MIN_ROUNDS = 5
 """Rounds below which an alarm is out of reach: three before a change, and two since."""
+MAX_POWER_NOTES = 3
+"""Tasks of which a note says which change would be seen."""
 
 
 def drift_document(drift: ModelDrift) -> doc.Document:
@@ -117,14 +125,85 @@ def _notes(drift: ModelDrift) -> list[str]:
             " have been bad days: with"
             f" {numbers.counted(n_rounds, 'round')} there can be none yet."
         )
-    return notes
+    return [*notes, *_power_sentences(drift)]
+
+
+def _power_sentences(drift: ModelDrift) -> list[str]:
+    """Say of the tasks that would show least what they would show."""
+    quiet = [task for task in drift.tasks if not task.alarm]
+    quiet.sort(key=lambda task: -(task.detectable_change or math.inf))
+    sentences = [power_sentence(task) for task in quiet[:MAX_POWER_NOTES]]
+    n_more = len(quiet) - len(sentences)
+    if n_more:
+        sentences.append(
+            f"{numbers.counted(n_more, 'more task')} would show smaller changes (--json has the"
+            " numbers)."
+        )
+    return sentences
+
+
+def power_sentence(task: TaskDrift) -> str:
+    """Say which change the items of a task would show."""
+    items = f"'{task.task}' ({numbers.counted(task.n_items, 'item')})"
+    seen = f"seen within {FORECAST_ROUNDS} rounds with a chance of {FORECAST_POWER:.0%}"
+    if task.detectable_change is None and task.detectable_verdicts is None:
+        return (
+            f"{items}: no change, however large, would be {seen}, because there are too few items,"
+            " or rounds differ too much. Ask more items."
+        )
+    sentence = (
+        f"{items}: a lasting change of {_detectable(task)} would be {seen}; smaller ones may not"
+        " be."
+    )
+    if task.n_items_advised is None:
+        return sentence
+    return (
+        f"{sentence} For {MATTERING_CHANGE * 100:.0f} points, ask about"
+        f" {numbers.count(task.n_items_advised)} items."
+    )
+
+
+def _detectable(task: TaskDrift) -> str:
+    changes = []
+    if task.detectable_change is not None:
+        unit = " points" if task.is_share else ""
+        changes.append(f"{_rounded_up(task.detectable_change, task)}{unit}")
+    if task.detectable_verdicts is not None:
+        distance = _rounded_up(task.detectable_verdicts, task)
+        changes.append(
+            f"{distance}% of the verdicts"
+            if task.is_share
+            else f"{distance} in items' scores"
+        )
+    return " or of ".join(changes)
+
+
+def _rounded_up(change: float, task: TaskDrift) -> str:
+    if not task.is_share:
+        return f"{change:.2g}"
+    return f"{math.ceil(100 * change)}"
+
+
+def _is_blunt(task: TaskDrift) -> bool:
+    """Tell whether the mean of a task's items may well change by 4 points unseen."""
+    if task.alarm or not task.is_share:
+        return False
+    change = task.detectable_change
+    return change is None or change > MATTERING_CHANGE
 
 
 def conclusion(drift: ModelDrift) -> str:
     """Say in a few sentences whether there is an alarm, since when, and what to do."""
     subject = _subject(drift)
     if not drift.alarms:
-        return f"No sign that {subject} has changed."
+        blunt = [task for task in drift.tasks if _is_blunt(task)]
+        if not blunt or len(blunt) < len(drift.tasks):
+            return f"No sign that {subject} has changed."
+        return (
+            f"No sign that {subject} has changed, but a change of"
+            f" {MATTERING_CHANGE * 100:.0f} points would probably not be seen with these items"
+            " (notes above)."
+        )
     sentences = [_alarm_sentence(task, drift.role) for task in drift.alarms]
     sentences.append(_advice(drift))
     return " ".join(sentences)

@@ -14,6 +14,7 @@ from typing import Any
 
 from evalwright.analysis.board import Board
 from evalwright.analysis.board_tree import BoardNode
+from evalwright.analysis.extra_columns import fact_text, fact_title
 from evalwright.metrics.registry import RATES_OF_ALL
 from evalwright.reports import document as doc
 from evalwright.reports import numbers
@@ -342,7 +343,7 @@ class _ModelPage:
         """Show what is known of the model, such as its size and licence."""
         facts: Mapping[str, Any] = getattr(self._board.rows[self._row], "facts", {})
         texts = [
-            (key.replace("_", " ").capitalize(), _fact_text(fact))
+            (fact_title(key), fact_text(key, fact))
             for key, fact in facts.items()
             if fact is not None and fact != ""
         ]
@@ -493,14 +494,6 @@ def _slice_title(placed: PlacedNode, task: str) -> str:
     if placed.node.title != task:
         return placed.node.title
     return ", ".join(f"{key} {text}" for key, text in placed.node.keys.items())
-
-
-def _fact_text(fact: object) -> str:
-    if isinstance(fact, bool):
-        return "yes" if fact else "no"
-    if isinstance(fact, float) and math.isfinite(fact):
-        return f"{fact:g}"
-    return str(fact)
 
 
 def _lede(board: Board, row_index: int) -> str:

@@ -668,6 +668,10 @@
       const row = rowEntry.row ?? columnEntry.row ?? state.model;
       return node ? { node, row, score: scoreOf(node, row) } : null;
     };
+    const isInNodesBelow = (rowEntry, columnEntry) => {
+      const keys = Object.entries({ ...fixedKeys, ...rowEntry.keys, ...columnEntry.keys });
+      return nodes.some((node) => keys.every(([key, value]) => node.allKeys[key] === value));
+    };
     let rows = pivotEntries(choice.rows);
     let entries = pivotEntries(choice.columns);
     const hasNumber = (cell) => cell && cell.score.value !== null;
@@ -679,13 +683,16 @@
       sortBy: (rowEntry) => { const cell = at(rowEntry, entry); return cell ? cell.score.value : null; },
       cell: (rowEntry) => {
         const cell = at(rowEntry, entry);
-        if (!cell) return html`<span class="none">–</span><span class="more">no task here</span>`;
+        if (!cell) return html`<span class="none">–</span><span class="more">${isInNodesBelow(rowEntry, entry) ? "not averaged on this board" : "no task here"}</span>`;
         return numberCell(cell.score, cell.node.inPoints, addressOf(cell.node, cell.row));
       },
       className: (rowEntry) => heat(at(rowEntry, entry)),
       tip: (rowEntry) => {
         const cell = at(rowEntry, entry);
-        return cell ? numberTip(models[cell.row].label, pathText(cell.node), cell.score, cell.node) : null;
+        if (cell) return numberTip(models[cell.row].label, pathText(cell.node), cell.score, cell.node);
+        if (!isInNodesBelow(rowEntry, entry)) return null;
+        const keys = Object.entries({ ...fixedKeys, ...rowEntry.keys, ...entry.keys }).map(([key, value]) => `${key}=${value}`).join(",");
+        return html`<p class="tip-title">No average of these tasks</p><p class="small">evalwright leaderboard --rank-by ${shortened(keys, 120)} makes one.</p>`;
       },
     }));
     const head = {

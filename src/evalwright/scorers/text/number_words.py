@@ -110,6 +110,12 @@ _LONE_DIGIT = re.compile(
 """A single Korean digit that is not another word, by what follows it."""
 
 
+N_TABLES = 32
+"""Languages whose tables are kept, of about 1 MB each: a task may have its rows in any order, and a
+table takes a fifth of a second.
+"""
+
+
 class NumberInWords(NamedTuple):
     """A number in words.
 
@@ -153,7 +159,7 @@ class _NumberWords(NamedTuple):
     spaceless: re.Pattern[str] | None
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=N_TABLES)
 def _load_number_words(language: str) -> _NumberWords | None:
     """Load the number words of a language; None if it has no table."""
     hand = [

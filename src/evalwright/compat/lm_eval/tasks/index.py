@@ -118,10 +118,11 @@ def _read(folder: Path, paths: Sequence[str]) -> dict[str, Any]:
             problems[path] = str(error)
     for tag, members in tags.items():
         entries.setdefault(tag, ListedTask(tag, "tag", members=tuple(sorted(members))))
+    inside = set(paths)
     outside = {
         str(read_path): stamp(str(read_path))
         for read_path in files.used()
-        if str(read_path) not in set(paths)
+        if str(read_path) not in inside
     }
     rows = [
         [listed.name, listed.kind, listed.path, listed.members]
