@@ -144,7 +144,8 @@ def _answer_to(question: str, results: list[str], body: Json) -> _Plan:
 
 def _read(body: Json) -> tuple[str, list[str]]:
     """The last question, and the results since."""
-    question, results = "", []
+    question = ""
+    results: list[str] = []
     for turn in body.get("messages") or body["input"]:
         if turn.get("role") == "user":
             content = turn["content"]
@@ -190,7 +191,7 @@ def _chat(answer: Answer) -> Written:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return "", {**head, "object": "chat.completion.chunk", "choices": [choice]}
 
-    events = [chunk({"role": "assistant", "content": ""})]
+    events: list[tuple[str, Any]] = [chunk({"role": "assistant", "content": ""})]
     events += [chunk({"reasoning_content": sign}) for sign in answer.reasoning]
     events += [chunk({"content": sign}) for sign in answer.text]
     for index, call in enumerate(_calls(answer)):

@@ -14,6 +14,7 @@ import pytest
 
 from evalwright.core.requests import Generate, LogLikelihood, Message, Request
 from evalwright.core.responses import Response
+from evalwright.core.tools import ToolDefinition
 from evalwright.models.model_interface import RemoteModel
 from evalwright.models.registry import open_model
 from support import openai_server
@@ -36,6 +37,9 @@ EVERY: dict[str, Any] = {
     "top_logprobs": 1,
     "json_schema": SCHEMA,
 }
+
+TOOLS = (ToolDefinition.of("now"),)
+TOOL_OPTIONS = {"tool_choice": "auto", "parallel_tool_calls": True}
 
 
 def ask(name: str, request: Request, **given: Any) -> Response:
@@ -79,6 +83,13 @@ def test_only_declared_fields_are_sent(row: str, interface: str) -> None:
             for option, value in options.items()
             if option != "top_logprobs"
         ]
+        if "tools" in model.carries:
+            tool_options = {
+                option: value
+                for option, value in TOOL_OPTIONS.items()
+                if option in model.carries
+            }
+            asked += [{"tools": TOOLS}, {"tools": TOOLS, **tool_options}]
         prompt = (
             "Hello"
             if interface == "completions"

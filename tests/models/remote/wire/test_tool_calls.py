@@ -590,6 +590,63 @@ def test_a_conversation_with_tools_over_http(
         assert server.refused == []
 
 
+@pytest.mark.parametrize(
+    ("name", "model_name"),
+    [
+        ("openai-chat", "openai"),
+        ("openai-responses", "openai"),
+        ("mistral", "mistral"),
+        ("cohere", "cohere"),
+    ],
+)
+def test_a_connection_cut_anywhere_is_no_answer(
+    name: str, model_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over HTTP the last chunk is missing, whatever the events before it say."""
+    monkeypatch.setenv("TEST_KEY", KEY)
+    case = CASES[name]["stream"][0]
+    data = bytes_of(case["events"])
+    lengths = [len(data)]
+
+    async def answer(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+        writer.write(head + b"Transfer-Encoding: chunked\r\n\r\n")
+        part = data[: lengths[-1]]
+        writer.write(b"%x\r\n%b\r\n" % (len(part), part))
+        if len(part) == len(data):
+            writer.write(b"0\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async def go() -> None:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        given: dict[str, Any] = {"stream": True, "api_key_env": "TEST_KEY"}
+        if name == "openai-responses":
+            given["interface"] = "responses"
+        async with server:
+            url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            model = open_model(f"{model_name}/{url}#m", given)
+            assert isinstance(model, RemoteModel)
+            whole = await model.answer(request_of(case))
+            assert whole.tool_calls == Response.from_dict(case["response"]).tool_calls
+            for length in range(1, len(data), 7):
+                lengths.append(length)
+                try:
+                    response = await model.answer(request_of(case))
+                except RequestError as error:
+                    assert isinstance(error, ConnectionFailed), (length, error)
+                else:
+                    # The event that ends the answer had come; nothing after it is waited for.
+                    assert response.tool_calls == whole.tool_calls, length
+                    assert length > len(data) - 200
+            await model.close()
+
+    asyncio.run(go())
+
+
 @pytest.mark.parametrize("provider", ["openai", "mistral", "cohere"])
 def test_a_forced_call_over_http(
     provider: str, monkeypatch: pytest.MonkeyPatch

@@ -425,25 +425,31 @@ _PIECES_OF_DETAILS = ("text", "summary", "data")
 
 def _joined_details(details: list[Any]) -> list[Any]:
     """Join the pieces of streamed reasoning details: those of one type and index in a row."""
-    joined: list[Any] = []
+    groups: list[list[Any]] = []
     for detail in details:
-        last = joined[-1] if joined else None
-        is_next_piece = (
-            isinstance(last, Mapping)
-            and isinstance(detail, Mapping)
-            and detail.get("index") is not None
-            and [last.get(name) for name in ("index", "type")]
-            == [detail.get(name) for name in ("index", "type")]
-        )
-        if last is None or not is_next_piece:
-            joined.append(detail)
-            continue
-        pieces = {
-            name: _text(last.get(name)) + _text(detail.get(name))
-            for name in _PIECES_OF_DETAILS
-            if name in detail
-        }
-        joined[-1] = {**last, **form.without_none(detail), **pieces}
+        if groups and _is_next_piece(groups[-1][-1], detail):
+            groups[-1].append(detail)
+        else:
+            groups.append([detail])
+    return [pieces[0] if len(pieces) == 1 else _joined(pieces) for pieces in groups]
+
+
+def _is_next_piece(earlier: Any, detail: Any) -> bool:
+    index = form.get_nested(detail, "index")
+    return (
+        index is not None
+        and index == form.get_nested(earlier, "index")
+        and form.get_nested(detail, "type") == form.get_nested(earlier, "type")
+    )
+
+
+def _joined(pieces: list[Mapping[str, Any]]) -> dict[str, Any]:
+    joined: dict[str, Any] = {}
+    for piece in pieces:
+        joined |= form.without_none(piece)
+    for name in _PIECES_OF_DETAILS:
+        if name in joined:
+            joined[name] = "".join(_text(piece.get(name)) for piece in pieces)
     return joined
 
 
