@@ -69,6 +69,41 @@ def check_entries(
     return CheckedEntries(tuple(proposed), tuple(sorted(set(problems))), prices)
 
 
+def find_left_out(
+    board: BoardFile, entries: Sequence[Entry]
+) -> dict[str, list[Problem]]:
+    """Find the entries that the board cannot have, so that the others can be run without them.
+
+    No model is looked up or opened, so prices are not among the problems.
+
+    Args:
+        board: the board.
+        entries: its entries; of two that look alike, the later one is left out.
+
+    Returns:
+        The problems, by the name of an entry that has any.
+    """
+    known = KnownEntries()
+    left_out: dict[str, list[Problem]] = {}
+    for entry in entries:
+        problems = [
+            *_check_model(board, entry),
+            *_check_address(board, entry),
+            *_check_arguments(board, entry),
+            *_check_names(entry, known),
+        ]
+        if problems:
+            left_out[entry.name] = problems
+        else:
+            known.add(entry)
+    return left_out
+
+
+def check_price(board: BoardFile, entry: Entry) -> list[Problem]:
+    """Find what is wrong with the price of an entry's whole run; the rest was checked before."""
+    return _check_price(board, entry)[1]
+
+
 def _check_model(board: BoardFile, entry: Entry) -> Iterator[Problem]:
     if not entry.model:  # the file's own problem
         return

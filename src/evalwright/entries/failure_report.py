@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evalwright.analysis.words import counted
 from evalwright.core.secrets import mask
-from evalwright.entries.running import EntryOutcome
+from evalwright.entries.outcomes import EntryOutcome
 from evalwright.reports import document as doc
 from evalwright.reports.markdown import to_markdown
 from evalwright.reports.text import inert_lines
