@@ -88,10 +88,8 @@ def check(files: tuple[str, ...], **params: Any) -> int:
     from evalwright.entries.board_file import read_board
     from evalwright.entries.checking import check_entries
     from evalwright.entries.entry_file import entry_paths
-    from evalwright.entries.pull_requests import (
-        check_author,
-        check_changes,
-    )
+    from evalwright.entries.pull_requests import check_author, check_changes
+    from evalwright.entries.sample_files import what_a_new_judge_finds
 
     _check_options(files, params)
     board = read_board(Path(params["board_file"]))
@@ -101,6 +99,8 @@ def check(files: tuple[str, ...], **params: Any) -> int:
     if not files and pull_request is None:
         checked = check_entries(board, present, present, present_problems)
         _show(checked, params)
+        if sentence := what_a_new_judge_finds(board):
+            say(sentence)
         return 2 if checked.problems else 0
     author = (params["author"] or "").removeprefix("@")
     problems = []

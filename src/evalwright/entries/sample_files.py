@@ -12,10 +12,25 @@ from evalwright.entries.board_file import BoardFile
 from evalwright.runs.reader import Run
 from evalwright.tasks.safe_files import failing_as, replacing
 
+BUCKET = "s3://"
 RUNS_FOLDER = "runs"
 SAMPLES_FOLDER = "samples"
 ONLY_IN_RELEASES = ("release", "hub:")
 """Places for samples that a workflow's step uploads to, so that files are prepared for it."""
+
+
+def what_a_new_judge_finds(board: BoardFile) -> str:
+    """Say that a new judge may find no answers to score; "" where it does, or there is no judge."""
+    place = board.publish.samples
+    if not board.suite.roles or place.startswith(BUCKET):
+        return ""
+    where = "nowhere else" if place == "none" else "from there they are not read back"
+    return (
+        f"Note: answers are kept in .evalwright/runs, and {where} (publish: samples:"
+        f" {place}). Once that folder is lost, and the workflows have it in a cache that"
+        " GitHub empties after a week without a run, a new judge has nothing to score, and"
+        " models must be asked again. With samples: s3://bucket/folder they are kept."
+    )
 
 
 def uploads_folder(
