@@ -93,6 +93,62 @@ def refuse_poison(year: BoardYear) -> None:
     assert not list(year.folder.rglob("pwned*"))
 
 
+def refuse_submission(year: BoardYear, name: str) -> None:
+    """Somebody sends a run as a file, with better scores than its answers have: it is refused."""
+    (run,) = year.runs(name)
+    honest, poisoned = year.folder / "honest.json", year.folder / "poisoned.json"
+    code, output = year.command(
+        "runs", "submit", "make", str(run), "--into", str(honest)
+    )
+    assert code == 0, output
+    document = json.loads(honest.read_text())
+    for row in document["samples"]:
+        row["answer"]["text"] = f"{name} says {2 * int(row['id'][1:])}"
+    poisoned.write_text(json.dumps(document))
+    n_requests = count_requests(year)
+    verify = ("runs", "submit", "verify", "--task", "sums.yaml")
+    code, output = year.command(*verify, str(honest))
+    assert code == 0, output
+    code, output = year.command(*verify, str(poisoned))
+    assert code in (1, 2) and "Traceback" not in output, output
+    board = year.folder / "board-of-submissions"
+    add = ("runs", "submit", "add", "--task", "sums.yaml", "--to", str(board))
+    code, output = year.command(*add, str(poisoned))
+    assert code in (1, 2) and "Traceback" not in output, output
+    assert not list(board.rglob("run.json"))
+    assert count_requests(year) == n_requests
+    assert not year.status(), "nothing of it is in the repository"
+
+
+def merge_judge(year: BoardYear, judge: str, n_results: int) -> None:
+    """Merge a judge and nothing else: the workflow has old answers scored, and asks no model."""
+    year.write_board(judge)
+    n_models = count_requests(year)
+    n_before = sum(year.judges[judge].received.values())
+    year.commit(f"Judge: {judge}")
+    year.publish()
+    assert count_requests(year) == n_models, year.log
+    n_judged = sum(year.judges[judge].received.values()) - n_before
+    assert n_judged == n_results * N_ITEMS, year.log
+    year.publish()
+    assert sum(year.judges[judge].received.values()) == n_before + n_judged, year.log
+
+
+def merge_bad_entry(year: BoardYear) -> None:
+    """A maintainer merges a bad entry past the check: it is named, and the others are published."""
+    file = year.main / "entries" / "bad.yaml"
+    file.write_text(
+        "model: openai/bad\nbase_url: https://evil.example/v1\nprice: 0/0\n"
+    )
+    year.commit("A bad entry")
+    n_before = len(year.github.gh_calls)
+    year.publish()
+    (issue,) = [call for call in year.github.gh_calls[n_before:] if call["body"]]
+    assert "bad" in issue["body"] and "Unknown key" in issue["body"], issue
+    file.unlink()
+    year.commit("Without it")
+
+
 def change_judge(year: BoardYear, judge: str) -> int:
     """Have all results scored by another judge: the price first; the number of requests."""
     year.write_board(judge)
@@ -188,13 +244,14 @@ def check_paid_once(
 def test_a_few_months_of_a_board(year: BoardYear) -> None:
     add_entries(year, ["nova", "carol"], down="carol")
     refuse_poison(year)
+    refuse_submission(year, "nova")
     year.day = "2025-02-05"
     add_entries(year, ["dave"])
     assert "Carol" in year.board()
+    merge_bad_entry(year)
 
     year.day = "2025-03-05"
-    n_judged = change_judge(year, "judge-b")
-    assert n_judged == 3 * N_ITEMS
+    merge_judge(year, "judge-b", n_results=3)
     judged = {"judge": "openai/judge-b", "scored": "2025-03-05"}
     check_history(year, "Nova", ["2025-01-05"], **judged)
     check_history(year, "Carol", ["2025-02-05"], **judged)
@@ -223,11 +280,18 @@ def test_a_year_of_a_board(year: BoardYear) -> None:
         year.day = f"2025-{month:02}-05"
         if month == 3:
             refuse_poison(year)
+            refuse_submission(year, "nova")
+        if month == 4:
+            merge_bad_entry(year)
         if month in new_judges:
             year.publish()
             note_added(year, added)
             year.day = f"2025-{month:02}-10"
-            change_judge(year, new_judges[month])
+            if month == 2:
+                change_judge(year, new_judges[month])
+            else:
+                n_results = len(added) + 1  # Nova was asked twice
+                merge_judge(year, new_judges[month], n_results)
         if month == 10:
             year.publish(again="nova")
         if month == 7:

@@ -200,6 +200,15 @@ class BoardYear:
         git(self.main, "commit", "--quiet", "-m", message)
         git(self.main, "push", "--quiet", "origin", "HEAD:main")
 
+    def status(self) -> str:
+        """What the clone has that is not committed."""
+        return git(self.main, "status", "--porcelain")
+
+    def runs(self, name: str) -> list[Path]:
+        """The runs of an entry with their samples, as the workflow keeps them."""
+        runs = self.github.folder / "cache" / "board" / "runs"
+        return sorted(runs.glob(f"{name}--*"))
+
     def pull(self) -> None:
         """Fetch what the workflows committed."""
         git(self.main, "pull", "--quiet", "--rebase", "origin", "main")
