@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from evalwright.analysis.submission import submission_file
 from support.board_year import N_ITEMS, N_REPEATS, Adder, BoardYear
 
 pytestmark = pytest.mark.skipif(
@@ -94,29 +95,35 @@ def refuse_poison(year: BoardYear) -> None:
 
 
 def refuse_submission(year: BoardYear, name: str) -> None:
-    """Somebody sends a run as a file, with better scores than its answers have: it is refused."""
+    """Somebody sends a run as a file, with better answers than the model's: it is refused."""
     (run,) = year.runs(name)
-    honest, poisoned = year.folder / "honest.json", year.folder / "poisoned.json"
-    code, output = year.command(
-        "runs", "submit", "make", str(run), "--into", str(honest)
-    )
+    honest, altered = year.folder / "honest.json", year.folder / "altered.json"
+    sealed = year.folder / "sealed.json"
+    make = ("runs", "submit", "make", str(run), "--into", str(honest))
+    code, output = year.command(*make)
     assert code == 0, output
     document = json.loads(honest.read_text())
     for row in document["samples"]:
-        row["answer"]["text"] = f"{name} says {2 * int(row['id'][1:])}"
-    poisoned.write_text(json.dumps(document))
+        row["answer"] = f"{name} says {2 * int(row['id'][1:])}"
+        row["responses"][0]["text"] = row["answer"]
+        row["scores"]["judge-correct"] = {"value": 1.0, "label": "correct"}
+    altered.write_text(json.dumps(document))
+    document["sha256"] = submission_file._content_hash(document)
+    sealed.write_text(json.dumps(document))
     n_requests = count_requests(year)
-    verify = ("runs", "submit", "verify", "--task", "sums.yaml")
-    code, output = year.command(*verify, str(honest))
-    assert code == 0, output
-    code, output = year.command(*verify, str(poisoned))
-    assert code in (1, 2) and "Traceback" not in output, output
     board = year.folder / "board-of-submissions"
-    add = ("runs", "submit", "add", "--task", "sums.yaml", "--to", str(board))
-    code, output = year.command(*add, str(poisoned))
-    assert code in (1, 2) and "Traceback" not in output, output
-    assert not list(board.rglob("run.json"))
-    assert count_requests(year) == n_requests
+    sentences = {
+        altered: "it was changed after it was written",
+        # Whoever computes the hash again as well meets a judge's verdicts, which nobody can check.
+        sealed: "its scores cannot be checked here",
+    }
+    for file, sentence in sentences.items():
+        for command in (("verify", str(file)), ("add", str(file), "--to", str(board))):
+            submit = ("runs", "submit", *command, "--task", "sums.yaml")
+            code, output = year.command(*submit)
+            assert code == 1 and sentence in output, output
+            assert "Traceback" not in output
+    assert count_requests(year) == n_requests and not board.exists()
     assert not year.status(), "nothing of it is in the repository"
 
 
