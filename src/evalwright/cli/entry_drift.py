@@ -36,8 +36,8 @@ def drift(**params: Any) -> int:
     an alarm, or something is missing. Run the same command again to continue.
     """
     from evalwright.entries.board_file import read_board
-    from evalwright.entries.drifting import DriftWatch, name_round
     from evalwright.entries.checking import find_left_out
+    from evalwright.entries.drifting import DriftWatch, name_round
     from evalwright.entries.entry_file import read_readable
     from evalwright.reports.documents.board_drift import drift_text, watch_document
     from evalwright.reports.progress import TerminalProgress

@@ -13,7 +13,7 @@ from evalwright.entries.board_file import LOCAL_PROVIDERS, BoardFile
 from evalwright.entries.entry_file import Entry
 from evalwright.entries.imitation import KnownEntries
 from evalwright.entries.pricing import RunPrice, price_run
-from evalwright.entries.problems import Problem, shown_text
+from evalwright.entries.problems import Problem, shown_file, shown_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,23 @@ def find_left_out(
         else:
             known.add(entry)
     return left_out
+
+
+def check_task_folder(board: BoardFile) -> list[Problem]:
+    """Find out whether the folder of another framework's tasks is there, if the board has one."""
+    name = board.suite.dialect.get("task_root")
+    if not name or Path(name).is_dir():
+        return []
+    sentence = (
+        f"The task folder {shown_text(name)} does not exist. It is a clone of the other"
+        " framework's repository, such as: git submodule add"
+        f" https://github.com/aisingapore/SEA-HELM {printable(str(name))} (and in a clone of"
+        " the board: git submodule update --init)"
+    )
+    place = board.document.at(("suite", "dialect", "task_root"))
+    line = place.rpartition(":")[2]
+    number = int(line) if line.isdigit() else 1
+    return [Problem(shown_file(board.path.name), number, sentence)]
 
 
 def check_price(board: BoardFile, entry: Entry) -> list[Problem]:
