@@ -77,17 +77,17 @@ def serve(address: str) -> int:
     while True:
         connection, _ = listener.accept()
         command, streams = _receive(connection)
-        told_reader, told_writer = os.pipe()
+        modules_reader, modules_writer = os.pipe()
         child = os.fork()
         if child == 0:
             listener.close()
             connection.close()
-            os.close(told_reader)
-            return _run(command, streams, told_writer)
-        os.close(told_writer)
+            os.close(modules_reader)
+            return _run(command, streams, modules_writer)
+        os.close(modules_writer)
         for stream in streams:
             os.close(stream)
-        with os.fdopen(told_reader) as modules:
+        with os.fdopen(modules_reader) as modules:
             names = modules.read().split()
         _, status = os.waitpid(child, 0)
         code = os.waitstatus_to_exitcode(status)
@@ -108,7 +108,7 @@ def _receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
     return json.loads(content), list(streams)
 
 
-def _run(command: Mapping[str, Any], streams: list[int], told_writer: int) -> int:
+def _run(command: Mapping[str, Any], streams: list[int], modules_writer: int) -> int:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -124,8 +124,8 @@ def _run(command: Mapping[str, Any], streams: list[int], told_writer: int) -> in
         return main(command["arguments"])
     finally:
         new = sorted(name for name in set(sys.modules) - before if _is_ours(name))
-        os.write(told_writer, "\n".join(new).encode())
-        os.close(told_writer)
+        os.write(modules_writer, "\n".join(new).encode())
+        os.close(modules_writer)
 
 
 def _is_ours(name: str) -> bool:

@@ -29,7 +29,7 @@ def what_a_new_judge_finds(board: BoardFile) -> str:
         f"Note: answers are kept in .evalwright/runs, and {where} (publish: samples:"
         f" {place}). Once that folder is lost, and the workflows have it in a cache that"
         " GitHub empties after a week without a run, a new judge has nothing to score, and"
-        " models must be asked again. With samples: s3://bucket/folder they are kept."
+        " all requests must be sent again. With samples: s3://bucket/folder they are kept."
     )
 
 

@@ -61,7 +61,7 @@ def board_text(kind: str) -> str:
     """The `board.yaml` of a kind of board; one of KINDS."""
     rules = _template("board-rules.yaml")
     if kind == SEA_HELM:
-        # Its tasks are conversations, which the demo models cannot hold.
+        # Its tasks send messages, which the demo models do not take.
         rules = rules.replace(", demo]", "]      ").replace(
             "; demo is for the example", ""
         )
