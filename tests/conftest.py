@@ -14,7 +14,6 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -139,32 +138,6 @@ def _library_read_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(index._Cache, "__init__", read_with_library)
         patch.setattr(index._Cache, "save", save_with_library)
-        yield
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _packages_read_once() -> Iterator[None]:
-    """What the installed packages offer and which versions they have is read once in this
-    process, and again where the folders that Python imports from are others.
-
-    With all that the tests need installed, each reading takes as long as a small run.
-    """
-    from evalwright.core import registry
-    from evalwright.runs import environment
-
-    def read_once(read: Callable[..., Any]) -> Callable[..., Any]:
-        @cache
-        def read_on(_: tuple[str, ...], *arguments: Any, **group: str) -> Any:
-            return read(*arguments, **group)
-
-        def read_on_this_path(*arguments: Any, **group: str) -> Any:
-            return read_on(tuple(sys.path), *arguments, **group)
-
-        return read_on_this_path
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(registry, "entry_points", read_once(metadata.entry_points))
-        patch.setattr(environment, "version", read_once(metadata.version))
         yield
 
 

@@ -16,7 +16,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from support.board_year import N_ITEMS, N_REPEATS, N_TRIAL_ITEMS, Adder, BoardYear
+from evalwright.analysis.submission import submission_file
+from support.board_year import N_ITEMS, N_REPEATS, Adder, BoardYear
 
 pytestmark = pytest.mark.skipif(
     shutil.which("git") is None or shutil.which("bash") is None,
@@ -91,6 +92,72 @@ def refuse_poison(year: BoardYear) -> None:
     assert count_requests(year) == n_requests
     assert year.published("site/board.json") == head
     assert not list(year.folder.rglob("pwned*"))
+
+
+def refuse_submission(year: BoardYear, name: str) -> None:
+    """Somebody sends a run as a file, with better answers than the model's: it is refused."""
+    (run,) = year.runs(name)
+    honest, altered = year.folder / "honest.json", year.folder / "altered.json"
+    sealed = year.folder / "sealed.json"
+    make = ("runs", "submit", "make", str(run), "--into", str(honest))
+    code, output = year.command(*make)
+    assert code == 0, output
+    document = json.loads(honest.read_text())
+    for row in document["samples"]:
+        row["answer"] = f"{name} says {2 * int(row['id'][1:])}"
+        row["responses"][0]["text"] = row["answer"]
+        row["scores"]["judge-correct"] = {"value": 1.0, "label": "correct"}
+    altered.write_text(json.dumps(document))
+    document["sha256"] = submission_file._content_hash(document)
+    sealed.write_text(json.dumps(document))
+    n_requests = count_requests(year)
+    board = year.folder / "board-of-submissions"
+    sentences = {
+        altered: "it was changed after it was written",
+        # Whoever computes the hash again as well meets a judge's verdicts, which nobody can check.
+        sealed: "its scores cannot be checked here",
+    }
+    for file, sentence in sentences.items():
+        for command in (("verify", str(file)), ("add", str(file), "--to", str(board))):
+            submit = ("runs", "submit", *command, "--task", "sums.yaml")
+            code, output = year.command(*submit)
+            assert code == 1 and sentence in output, output
+            assert "Traceback" not in output
+    assert count_requests(year) == n_requests and not board.exists()
+    assert not year.status(), "nothing of it is in the repository"
+
+
+def merge_judge(year: BoardYear, judge: str, n_results: int) -> None:
+    """Merge a judge and nothing else: the workflow has old answers scored, and asks no model."""
+    year.write_board(judge)
+    n_models = count_requests(year)
+    n_before = sum(year.judges[judge].received.values())
+    year.commit(f"Judge: {judge}")
+    year.publish()
+    assert count_requests(year) == n_models, year.log
+    n_judged = sum(year.judges[judge].received.values()) - n_before
+    # As many as it said before; the same answer to the same question has one verdict.
+    printed = year.github.output_of("run", "Run")
+    price = f"{n_results} results scored again, {n_judged:,} requests"
+    assert price in printed, year.log
+    assert (n_results - 1) * N_ITEMS < n_judged <= n_results * N_ITEMS
+    year.publish()
+    assert sum(year.judges[judge].received.values()) == n_before + n_judged, year.log
+
+
+def merge_bad_entry(year: BoardYear) -> None:
+    """A maintainer merges a bad entry past the check: it is named, and the others are published."""
+    file = year.main / "entries" / "bad.yaml"
+    file.write_text(
+        "model: openai/bad\nbase_url: https://evil.example/v1\nprice: 0/0\n"
+    )
+    year.commit("A bad entry")
+    n_before = len(year.github.gh_calls)
+    year.publish()
+    (issue,) = [call for call in year.github.gh_calls[n_before:] if call["body"]]
+    assert "bad" in issue["body"] and "Unknown key" in issue["body"], issue
+    file.unlink()
+    year.commit("Without it")
 
 
 def change_judge(year: BoardYear, judge: str) -> int:
@@ -176,10 +243,10 @@ def feed_titles(year: BoardYear) -> list[tuple[str, str]]:
 def check_paid_once(
     year: BoardYear, n_rounds: Counter[str], again: tuple[str, ...] = ()
 ) -> None:
-    """What each model was asked: its trial, its run, its rounds, and nothing twice."""
+    """What each model was asked: its run, its rounds, and nothing twice, not even by its trial."""
     for name, model in year.models.items():
         n_runs = 1 + again.count(name)
-        n_expected = N_TRIAL_ITEMS + N_ITEMS * (n_runs + N_REPEATS * n_rounds[name])
+        n_expected = N_ITEMS * (n_runs + N_REPEATS * n_rounds[name])
         assert sum(model.server.completed.values()) == n_expected, name
 
 
@@ -188,13 +255,14 @@ def check_paid_once(
 def test_a_few_months_of_a_board(year: BoardYear) -> None:
     add_entries(year, ["nova", "carol"], down="carol")
     refuse_poison(year)
+    refuse_submission(year, "nova")
     year.day = "2025-02-05"
     add_entries(year, ["dave"])
     assert "Carol" in year.board()
+    merge_bad_entry(year)
 
     year.day = "2025-03-05"
-    n_judged = change_judge(year, "judge-b")
-    assert n_judged == 3 * N_ITEMS
+    merge_judge(year, "judge-b", n_results=3)
     judged = {"judge": "openai/judge-b", "scored": "2025-03-05"}
     check_history(year, "Nova", ["2025-01-05"], **judged)
     check_history(year, "Carol", ["2025-02-05"], **judged)
@@ -223,11 +291,18 @@ def test_a_year_of_a_board(year: BoardYear) -> None:
         year.day = f"2025-{month:02}-05"
         if month == 3:
             refuse_poison(year)
+            refuse_submission(year, "nova")
+        if month == 4:
+            merge_bad_entry(year)
         if month in new_judges:
             year.publish()
             note_added(year, added)
             year.day = f"2025-{month:02}-10"
-            change_judge(year, new_judges[month])
+            if month == 2:
+                change_judge(year, new_judges[month])
+            else:
+                n_results = len(added) + 1  # Nova was asked twice
+                merge_judge(year, new_judges[month], n_results)
         if month == 10:
             year.publish(again="nova")
         if month == 7:

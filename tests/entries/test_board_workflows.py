@@ -552,14 +552,24 @@ def _check_steps(job: dict[str, Any], where: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_boards_of_each_kind(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["init", "--leaderboard", kind, "board"]) == 0
     assert (tmp_path / "board" / "board.yaml").read_text() == board_text(kind)
     monkeypatch.chdir(tmp_path / "board")
-    if kind != "sea-helm":  # needs a clone of SEA-HELM
-        assert main(["entries", "check"]) == 0
+    is_sea_helm = kind == "sea-helm"  # needs a clone of SEA-HELM
+    assert main(["entries", "check"]) == (2 if is_sea_helm else 0)
+    assert ("git submodule add" in capsys.readouterr().err) is is_sea_helm
+    for name in WORKFLOWS:
+        workflow = yaml.safe_load(Path(".github/workflows", name).read_text())
+        for job in workflow["jobs"].values():
+            for step in job["steps"]:
+                if str(step.get("uses", "")).startswith("actions/checkout"):
+                    assert step["with"].get("submodules", False) is is_sea_helm
     secrets = (tmp_path / "board" / ".github/workflows/publish.yml").read_text()
     assert "OPENAI_API_KEY: ${{ secrets.OPENAI_API_KEY }}" in secrets
     assert ("VECTARA_API_KEY" in secrets) is (kind == "hhem")
@@ -603,8 +613,12 @@ def test_there_is_no_example_that_the_board_would_refuse(
     rules = board_text("blank").replace(", demo]", "]")
     Path("board.yaml").write_text(rules)
     assert main(["init", "--leaderboard"]) == 0
-    assert not Path("entries").exists()
-    assert main(["entries", "check"]) == 0  # git keeps no empty folder
+    # Git keeps no empty folder, and nothing can be written into one that is not there.
+    assert [file.name for file in Path("entries").iterdir()] == [".gitkeep"]
+    assert main(["entries", "check"]) == 0
+    Path("entries/.gitkeep").unlink()
+    Path("entries").rmdir()
+    assert main(["entries", "check"]) == 0
 
 
 @pytest.mark.parametrize(

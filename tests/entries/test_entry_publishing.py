@@ -10,6 +10,7 @@ import pytest
 
 from support.boards import BoardFolder, add_up, make_board
 from support.openai_server import serving
+from support.typed import typed
 
 
 @pytest.fixture(scope="module")
@@ -117,3 +118,16 @@ def test_files_that_cannot_be_written(board: BoardFolder) -> None:
     done = board.entries("publish")
     assert done.code == 2 and "site" in done.err
     assert not (board.path / "README.md").exists()
+
+
+def test_a_board_without_a_score_is_published_without_its_plot(tmp_path: Path) -> None:
+    """As that of summaries with its example, which writes none: the workflow goes on."""
+    assert typed("init", "--leaderboard", "hhem", folder=tmp_path).code == 0
+    board = BoardFolder(tmp_path)
+    board.change("board.yaml", "vectara/hhem_v2.3", "baseline/lexical")
+    board.change("board.yaml", "  accept_failures", "  limit: 3\n  accept_failures")
+    assert board.entries("run", "--quiet").code == 0
+    done = board.entries("publish")
+    assert done.code == 0, done.text
+    assert "Not written: img/board.svg. There is nothing to plot" in done.err
+    assert (tmp_path / "site" / "index.html").exists()

@@ -52,11 +52,12 @@ def board(tmp_path: Path) -> BoardFolder:
 
 
 def allow(board: BoardFolder, server: OpenAIServer) -> None:
-    """Let entries have the address of a server."""
+    """Let entries have the address of a server, too."""
     (line,) = re.findall(
         r"base_urls: \[.*\]", (board.path / "board.yaml").read_text(encoding="utf-8")
     )
-    board.change("board.yaml", line, f'base_urls: ["{server.url}"]')
+    also = line.replace("[", f'["{server.url}", ')
+    board.change("board.yaml", line, also)
 
 
 def test_a_trial(board: BoardFolder) -> None:

@@ -75,11 +75,11 @@ def test_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
     point = EntryPoint("doubt", f"{__name__}:second_thoughts", "evalwright.strategies")
     asked_for: list[str] = []
 
-    def points(*, group: str) -> list[EntryPoint]:
+    def points(group: str) -> list[EntryPoint]:
         asked_for.append(group)
         return [point] if group == "evalwright.strategies" else []
 
-    monkeypatch.setattr(core_registry, "entry_points", points)
+    monkeypatch.setattr(core_registry, "points_of", points)
     assert "doubt" in registry.names()
     assert bind("doubt", setup()).needs == {"generate"}
     assert set(asked_for) == {"evalwright.strategies"}

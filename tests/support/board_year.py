@@ -32,8 +32,15 @@ import os
 import time
 
 real_datetime, real_time = datetime.datetime, time.time
-started = real_time()
-day = real_datetime.fromisoformat(os.environ["SIMULATED_DAY"])
+
+
+def set_day(text):
+    global day, started
+    day = real_datetime.fromisoformat(text)
+    started = real_time()
+
+
+set_day(os.environ["SIMULATED_DAY"])
 
 
 class _Instances(type):
@@ -156,6 +163,7 @@ class BoardYear:
             replies={"api repos/acme/board/pulls/": "mallory", "issue list": ""},
             path=str(clock),
         )
+        stack.enter_context(self.github.warm(self.today))
 
     # -- the repository --------------------------------------------------------------------
 
@@ -191,6 +199,15 @@ class BoardYear:
         git(self.main, "add", "--all")
         git(self.main, "commit", "--quiet", "-m", message)
         git(self.main, "push", "--quiet", "origin", "HEAD:main")
+
+    def status(self) -> str:
+        """What the clone has that is not committed."""
+        return git(self.main, "status", "--porcelain")
+
+    def runs(self, name: str) -> list[Path]:
+        """The runs of an entry with their samples, as the workflow keeps them."""
+        runs = self.github.folder / "cache" / "board" / "runs"
+        return sorted(runs.glob(f"{name}--*"))
 
     def pull(self) -> None:
         """Fetch what the workflows committed."""

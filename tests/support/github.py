@@ -15,11 +15,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from support.warm_commands import warm_command
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPRESSION = re.compile(r"\$\{\{\s*(.+?)\s*\}\}")
@@ -110,8 +113,17 @@ class GitHub:
         self._command(
             "evalwright", f'#!/bin/bash\ncase "$1 $2" in\n{cases}\nesac\n{run}\n'
         )
+        self.executable = [sys.executable, "-m", "evalwright"]
         # What is installed is what is tested here.
         self._command("python", '#!/bin/bash\necho "python $*"\n')
+
+    def warm(self, environment: Mapping[str, str]) -> AbstractContextManager[None]:
+        """Start `evalwright` in copies of a process that has imported it, from here on."""
+        assert not self.fakes, "fakes have a script of their own"
+        self.executable = [str(self.commands / "evalwright")]
+        path = os.pathsep.join([self._python_path, str(ROOT / "tests")])
+        variables = {"PATH": "/usr/bin:/bin", "PYTHONPATH": path, **environment}
+        return warm_command(self.commands / "evalwright", variables)
 
     @property
     def gh_calls(self) -> list[dict[str, Any]]:
@@ -270,7 +282,7 @@ class GitHub:
     ) -> tuple[int, str]:
         """Run `evalwright ARGUMENTS` in a folder, as its owner; its exit code and what it printed."""
         done = subprocess.run(
-            [sys.executable, "-m", "evalwright", *arguments],
+            [*self.executable, *arguments],
             cwd=folder,
             env={
                 "PATH": f"{self.commands}:/usr/bin:/bin",

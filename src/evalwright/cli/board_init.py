@@ -27,11 +27,13 @@ def init_board(params: Mapping[str, Any]) -> int:
     """
     from evalwright.entries.board_file import BOARD_FILE, read_board
     from evalwright.entries.template import (
+        EMPTY_FOLDER,
         EXAMPLE,
         KINDS,
         board_text,
         has_entries,
         repository_texts,
+        task_folder_of,
         workflows,
     )
 
@@ -43,7 +45,8 @@ def init_board(params: Mapping[str, Any]) -> int:
     board = read_board(folder)
     texts = repository_texts(board)
     if has_entries(folder):
-        texts.pop(EXAMPLE, None)
+        for path in (EXAMPLE, EMPTY_FOLDER):
+            texts.pop(path, None)
     for path, text in texts.items():
         _write_new(folder / path, text)
     made = workflows(board)
@@ -53,7 +56,12 @@ def init_board(params: Mapping[str, Any]) -> int:
     )
     if made.requirement.note:
         say(made.requirement.note.partition(" To install another one")[0])
-    _show_next_steps(folder, made.secrets)
+    task_folder = task_folder_of(board)
+    is_there = not task_folder or (folder / task_folder).is_dir()
+    needs_entry = not has_entries(folder)
+    _show_next_steps(
+        folder, made.secrets, "" if is_there else task_folder, needs_entry=needs_entry
+    )
     return 0
 
 
@@ -72,16 +80,35 @@ def _write_new(path: Path, text: str) -> None:
     echo(f"Written: {path.as_posix()}")
 
 
-def _show_next_steps(folder: Path, secrets: tuple[str, ...]) -> None:
-    within = "" if folder == Path() else f"cd {shlex.quote(folder.as_posix())} && "
+def _show_next_steps(
+    folder: Path, secrets: tuple[str, ...], task_folder: str, *, needs_entry: bool
+) -> None:
+    """Show what comes next: here, to a page, and then on GitHub.
+
+    Args:
+        folder: the repository.
+        secrets: names of the keys.
+        task_folder: the folder of another framework's tasks that is not there yet; "" for none.
+        needs_entry: whether there is no entry yet.
+    """
     echo("\nNext:")
+    if folder != Path():
+        echo(f"  cd {shlex.quote(folder.as_posix())}")
+    echo("  git init --initial-branch=main")
+    if task_folder:
+        echo(
+            "  git submodule add https://github.com/aisingapore/SEA-HELM"
+            f" {shlex.quote(task_folder)}"
+        )
     echo(
         "  decide in board.yaml which providers, arguments and prices entries may have"
     )
-    echo(f"  {within}evalwright entries check")
-    echo(
-        "  git init --initial-branch=main && git add . && git commit -m 'A leaderboard'"
-    )
+    if needs_entry:
+        echo("  write entries/NAME.yaml, such as: model: openai/gpt-4o-mini")
+    echo("  evalwright entries check --trust-file board.yaml")
+    echo("  evalwright entries run --trust-file board.yaml")
+    echo("  evalwright entries publish")
+    echo("  git add . && git commit -m 'A leaderboard'")
     echo("On GitHub (Settings):")
     echo(
         "  Environments: 'trial' with required reviewers, 'board' for the branch main only"

@@ -90,12 +90,10 @@ def check(files: tuple[str, ...], **params: Any) -> int:
     Every problem is shown with file and line; the exit code is then 2.
     """
     from evalwright.entries.board_file import read_board
-    from evalwright.entries.checking import check_entries
+    from evalwright.entries.checking import check_entries, check_task_folder
     from evalwright.entries.entry_file import entry_paths
-    from evalwright.entries.pull_requests import (
-        check_author,
-        check_changes,
-    )
+    from evalwright.entries.pull_requests import check_author, check_changes
+    from evalwright.entries.sample_files import what_a_new_judge_finds
 
     _check_options(files, params)
     board = read_board(Path(params["board_file"]))
@@ -103,8 +101,11 @@ def check(files: tuple[str, ...], **params: Any) -> int:
     present, present_problems = _read(entry_paths(board.entries_folder))
     pull_request = _read_pull_request(params)
     if not files and pull_request is None:
-        checked = check_entries(board, present, present, present_problems)
+        all_problems = [*check_task_folder(board), *present_problems]
+        checked = check_entries(board, present, present, all_problems)
         _show(checked, params)
+        if sentence := what_a_new_judge_finds(board):
+            say(sentence)
         return 2 if checked.problems else 0
     author = (params["author"] or "").removeprefix("@")
     problems = []

@@ -36,15 +36,20 @@ def drift(**params: Any) -> int:
     an alarm, or something is missing. Run the same command again to continue.
     """
     from evalwright.entries.board_file import read_board
+    from evalwright.entries.checking import find_left_out
     from evalwright.entries.drifting import DriftWatch, name_round
-    from evalwright.entries.entry_file import read_entries
+    from evalwright.entries.entry_file import read_readable
     from evalwright.reports.documents.board_drift import drift_text, watch_document
     from evalwright.reports.progress import TerminalProgress
     from evalwright.tasks.safe_files import write_file
 
     board = read_board(Path(params["board_file"]))
     board.require_allowed(params["trust_file"])
-    entries = read_entries(board.entries_folder)
+    readable, left_out = read_readable(board.entries_folder)
+    left_out |= find_left_out(board, readable)
+    for name, problems in left_out.items():
+        say(f"{name} is left out: {problems[0]}")
+    entries = [entry for entry in readable if entry.name not in left_out]
     if params["home"]:
         # Caches of datasets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = params["home"]

@@ -61,10 +61,17 @@ def publish(board_file: str) -> int:
 
 
 def make_leaderboard(arguments: Sequence[str]) -> int:
-    """Run `evalwright leaderboard`, as if its arguments had been typed."""
+    """Run `evalwright leaderboard`, as if its arguments had been typed.
+
+    A board on which no model has a score yet has no plot, and is published without one.
+    """
     from evalwright.cli.leaderboard import leaderboard
+    from evalwright.cli.publishing import MAY_LACK_PLOT
 
     code = leaderboard.main(
-        args=list(arguments), prog_name="evalwright leaderboard", standalone_mode=False
+        args=list(arguments),
+        prog_name="evalwright leaderboard",
+        standalone_mode=False,
+        obj=MAY_LACK_PLOT,
     )
     return int(code or 0)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from evalwright.entries.board_file import BoardFile
     from evalwright.entries.entry_file import Entry
-    from evalwright.entries.running import EntryOutcome
+    from evalwright.entries.outcomes import EntryOutcome
 
 
 @click.command("run")
@@ -46,12 +46,19 @@ if TYPE_CHECKING:
     "Ask everything again, as in no other round: for a model that has changed.",
     default="",
 )
+@option(
+    "--rejudge-for",
+    "DOLLARS",
+    "What it may cost to have the old answers scored where only the board's judge has"
+    " changed, all together. Default: most_dollars in board.yaml.",
+    type=click.FloatRange(min=0, max=1_000_000),
+)
 @HOME
 @QUIET
 @AS_JSON
 def run(names: tuple[str, ...], **params: Any) -> int:
     """Run entries (NAMES, or all) that have no result of the board's present settings, and write
-    their results.
+    their results. Where only the judge has changed, the old answers are scored again.
 
     Run the same command again to continue after an interruption, or to send only what is missing.
     """
@@ -63,7 +70,11 @@ def run(names: tuple[str, ...], **params: Any) -> int:
     board = read_board(Path(params["board_file"]))
     board.require_allowed(params["trust_file"])
     budget = RemainingBudget.parse(params["budget"])
-    entries, unreadable = _read_entries(board, names)
+    present, all_unreadable = _read_entries(board, names)
+    entries = [entry for entry in present if not names or entry.name in names]
+    unreadable = [
+        outcome for outcome in all_unreadable if not names or outcome.entry in names
+    ]
     if params["home"]:
         # Caches of datasets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = params["home"]
@@ -76,8 +87,11 @@ def run(names: tuple[str, ...], **params: Any) -> int:
             progress=progress,
             say=progress.show if progress else say,
             round=params["round"],
+            rejudge_dollars=params["rejudge_for"],
         )
-        outcomes = [*runner.run(entries, budget), *unreadable]
+        for outcome in unreadable:
+            runner.say(f"{outcome.entry}: failed: {outcome.sentence}")
+        outcomes = [*runner.run(entries, budget, present), *unreadable]
     failures = [outcome for outcome in outcomes if outcome.state == "failed"]
     if failures and params["failed"]:
         _write_report(board, failures, Path(params["failed"]))
@@ -91,33 +105,25 @@ def run(names: tuple[str, ...], **params: Any) -> int:
 def _read_entries(
     board: BoardFile, names: Sequence[str]
 ) -> tuple[list[Entry], list[EntryOutcome]]:
-    """Read the entries of these names, or all; files that are no entries have failed.
+    """Read all entries; files that are no entries have failed.
 
     Raises:
-        UnknownName: there is no such entry.
+        UnknownName: there is no entry of one of these names.
     """
     from evalwright.core.errors import UnknownName, known_names
-    from evalwright.entries.entry_file import SUFFIX, entry_paths, read_with_problems
-    from evalwright.entries.running import EntryOutcome
+    from evalwright.entries.entry_file import read_readable
+    from evalwright.entries.outcomes import EntryOutcome
+    from evalwright.entries.running import left_out_sentence
 
-    paths = {
-        path.name.removesuffix(SUFFIX): path
-        for path in entry_paths(board.entries_folder)
-    }
+    entries, problems_by_name = read_readable(board.entries_folder)
+    known = sorted([*(entry.name for entry in entries), *problems_by_name])
     for name in names:
-        if name not in paths:
-            raise UnknownName("entry", name, [*paths], known_names(name, [*paths]))
-    entries: list[Entry] = []
-    unreadable: list[EntryOutcome] = []
-    for name, path in paths.items():
-        if names and name not in names:
-            continue
-        entry, problems = read_with_problems(path)
-        if problems or entry is None:
-            sentence = "\n".join(map(str, problems))
-            unreadable.append(EntryOutcome(name, name, "failed", sentence))
-        else:
-            entries.append(entry)
+        if name not in known:
+            raise UnknownName("entry", name, known, known_names(name, known))
+    unreadable = [
+        EntryOutcome(name, name, "failed", left_out_sentence(problems))
+        for name, problems in problems_by_name.items()
+    ]
     return entries, unreadable
 
 
@@ -146,10 +152,10 @@ def _show(outcomes: Sequence[EntryOutcome]) -> None:
 
     n_by_state = {
         state: sum(outcome.state == state for outcome in outcomes)
-        for state in ("published", "described", "up to date", "failed")
+        for state in ("published", "scored again", "described", "up to date", "failed")
     }
     counts = [f"{n:,} {state}" for state, n in n_by_state.items() if n]
     entries = counted(len(outcomes), "entry", "entries")
     echo(f"{entries}: {', '.join(counts) or 'nothing to do'}.")
-    if n_by_state["published"] or n_by_state["described"]:
+    if any(n_by_state[state] for state in ("published", "scored again", "described")):
         echo("Next: evalwright entries publish")

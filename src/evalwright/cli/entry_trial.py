@@ -51,7 +51,7 @@ def try_(file: str, **params: Any) -> int:
     missing.
     """
     from evalwright.entries.board_file import read_board
-    from evalwright.entries.entry_file import read_entries, read_entry
+    from evalwright.entries.entry_file import read_entry, read_readable
     from evalwright.entries.trial_report import trial_comment
     from evalwright.entries.trying import try_entry
     from evalwright.reports.progress import TerminalProgress
@@ -63,8 +63,7 @@ def try_(file: str, **params: Any) -> int:
     if params["home"]:
         # Caches of datasets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = params["home"]
-    has_entries = board.entries_folder.is_dir()
-    present = read_entries(board.entries_folder) if has_entries else []
+    present, _ = read_readable(board.entries_folder)
     with nullcontext() if params["quiet"] else TerminalProgress() as progress:
         trial = try_entry(
             board, entry, present=present, home=params["home"], progress=progress

@@ -40,6 +40,10 @@ _WORKFLOW_OPTIONS = frozenset(
 """Parameters that are about the workflow itself, or that it sets: its board has all others."""
 
 
+MAY_LACK_PLOT = "the plot may be empty"
+"""Object of click's context for a caller to whom a board without a score is no failure."""
+
+
 def publish(
     board: Board,
     runs: Sequence[Run],
@@ -73,17 +77,21 @@ def publish(
         check_citation_file(params["citation"])
     pages = page_files(board, Path(params["pages"])) if params["pages"] else []
     params, missing = _without_undrawable(params)
+    sentences: list[str] = []
     try:
         pictures = _draw_plots(board, params)
     except NothingToPlot as error:
         pictures = {}
-        missing += [f"Not written: {file}. {error}" for file in params["plots"]]
+        empty = [f"Not written: {file}. {error}" for file in params["plots"]]
+        if click.get_current_context().obj == MAY_LACK_PLOT:
+            sentences += empty
+        else:
+            missing += empty
         params = {**params, "plots": ()}
     files = {**pictures, **_render_texts(board, runs, params, pages)}
     if pivots is not None:
         files |= _render_pivots(pivots, params)
     files |= further_files or {}
-    sentences = []
     if params["pages"]:
         board_page = Path(params["html"]) if params["html"] else None
         examples = (

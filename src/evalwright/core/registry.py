@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
 from pkgutil import resolve_name
 from typing import Any, Generic, TypeVar
 
 from evalwright.core.errors import ConfigurationError, check_known
+from evalwright.core.installed import points_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -121,7 +121,7 @@ class Registry(Generic[Function]):
         return function
 
     def _points(self) -> Any:
-        return entry_points(group=f"evalwright.{self._plural}")
+        return points_of(f"evalwright.{self._plural}")
 
 
 def positional_count(function: Callable[..., Any]) -> int:

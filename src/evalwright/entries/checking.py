@@ -13,7 +13,7 @@ from evalwright.entries.board_file import LOCAL_PROVIDERS, BoardFile
 from evalwright.entries.entry_file import Entry
 from evalwright.entries.imitation import KnownEntries
 from evalwright.entries.pricing import RunPrice, price_run
-from evalwright.entries.problems import Problem, shown_text
+from evalwright.entries.problems import Problem, shown_file, shown_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,58 @@ def check_entries(
         problems += own_problems
         known.add(entry)
     return CheckedEntries(tuple(proposed), tuple(sorted(set(problems))), prices)
+
+
+def find_left_out(
+    board: BoardFile, entries: Sequence[Entry]
+) -> dict[str, list[Problem]]:
+    """Find the entries that the board cannot have, so that the others can be run without them.
+
+    No model is looked up or opened, so prices are not among the problems.
+
+    Args:
+        board: the board.
+        entries: its entries; of two that look alike, the later one is left out.
+
+    Returns:
+        The problems, by the name of an entry that has any.
+    """
+    known = KnownEntries()
+    left_out: dict[str, list[Problem]] = {}
+    for entry in entries:
+        problems = [
+            *_check_model(board, entry),
+            *_check_address(board, entry),
+            *_check_arguments(board, entry),
+            *_check_names(entry, known),
+        ]
+        if problems:
+            left_out[entry.name] = problems
+        else:
+            known.add(entry)
+    return left_out
+
+
+def check_task_folder(board: BoardFile) -> list[Problem]:
+    """Find out whether the folder of another framework's tasks is there, if the board has one."""
+    name = board.suite.dialect.get("task_root")
+    if not name or Path(name).is_dir():
+        return []
+    sentence = (
+        f"The task folder {shown_text(name)} does not exist. It is a clone of the other"
+        " framework's repository, such as: git submodule add"
+        f" https://github.com/aisingapore/SEA-HELM {printable(str(name))} (and in a clone of"
+        " the board: git submodule update --init)"
+    )
+    place = board.document.at(("suite", "dialect", "task_root"))
+    line = place.rpartition(":")[2]
+    number = int(line) if line.isdigit() else 1
+    return [Problem(shown_file(board.path.name), number, sentence)]
+
+
+def check_price(board: BoardFile, entry: Entry) -> list[Problem]:
+    """Find what is wrong with the price of an entry's whole run; the rest was checked before."""
+    return _check_price(board, entry)[1]
 
 
 def _check_model(board: BoardFile, entry: Entry) -> Iterator[Problem]:

@@ -171,6 +171,28 @@ def read_entries(folder: Path) -> list[Entry]:
     return entries
 
 
+def read_readable(folder: Path) -> tuple[list[Entry], dict[str, list[Problem]]]:
+    """Read the entries of a folder that can be read, so that no file keeps the others off.
+
+    Returns:
+        The entries, sorted by name; and the problems of each other file, by its name without the
+        suffix, as messages may show it.
+
+    Raises:
+        WrongFiles: the folder cannot be one of entries.
+    """
+    entries: list[Entry] = []
+    problems_by_name: dict[str, list[Problem]] = {}
+    for path in entry_paths(folder):
+        entry, problems = read_with_problems(path)
+        if problems or entry is None:
+            name = shown_file(path.name.removesuffix(SUFFIX))
+            problems_by_name[name] = problems
+        else:
+            entries.append(entry)
+    return entries, problems_by_name
+
+
 def entry_paths(folder: Path) -> list[Path]:
     """List the files of a folder of entries, sorted by name; a missing one has none, as in git.
 

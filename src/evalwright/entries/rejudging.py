@@ -88,7 +88,7 @@ def judged_results(board: BoardFile, names: Sequence[str]) -> list[JudgedResult]
                 " from git, or remove its folder."
             )
         results += [
-            JudgedResult(entry, _run_that_answered(dated))
+            JudgedResult(entry, run_that_answered(dated))
             for series in series_of(runs)
             for dated in series.answers
         ]
@@ -99,7 +99,7 @@ def judged_results(board: BoardFile, names: Sequence[str]) -> list[JudgedResult]
     return results
 
 
-def _run_that_answered(dated: DatedAnswers) -> Run:
+def run_that_answered(dated: DatedAnswers) -> Run:
     """Return the result whose run gave the answers, whatever the clocks of two machines say."""
     answering = [run for run in dated.runs if not source_of(run)]
     return answering[0] if answering else dated.runs[0]

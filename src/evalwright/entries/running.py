@@ -8,19 +8,28 @@ than the board accepts. What fails of one entry does not stop the others.
 
 from __future__ import annotations
 
-import gzip
 import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from evalwright.core.errors import EvalwrightError, RunError, StoreError
-from evalwright.core.private import home_folder, private_folder
+from evalwright.core.private import home_folder
 from evalwright.entries.board_file import BoardFile
-from evalwright.entries.checking import check_entries
+from evalwright.entries.checking import check_price, find_left_out
 from evalwright.entries.entry_file import Entry
+from evalwright.entries.judge_changes import (
+    JudgeChange,
+    UnjudgedAnswers,
+    are_judged_by,
+    describe_differences,
+    find_unjudged,
+    is_judge,
+    is_of_present_settings,
+)
+from evalwright.entries.outcomes import EntryOutcome, State
+from evalwright.entries.problems import Problem
 from evalwright.entries.results import (
     SHORT_IDENTITY_CHARS,
     Result,
@@ -29,7 +38,11 @@ from evalwright.entries.results import (
     read_results,
     update_description,
 )
-from evalwright.evaluation.changed_settings import describe_changes
+from evalwright.entries.sample_files import (
+    RUNS_FOLDER,
+    compress_samples,
+    uploads_folder,
+)
 from evalwright.evaluation.configuration import Configuration
 from evalwright.evaluation.evaluating import evaluate_settings
 from evalwright.evaluation.planning import PlannedRun, is_same_evaluation, make_plan
@@ -37,41 +50,14 @@ from evalwright.evaluation.remaining_budget import RemainingBudget
 from evalwright.evaluation.resolving import resolve
 from evalwright.evaluation.running import run_blocking
 from evalwright.evaluation.settings import Settings
+from evalwright.models.model_interface import Model
 from evalwright.reports.endings import unscored_sentences
 from evalwright.runs.progress import ProgressReporter
-from evalwright.runs.published_record import published_task
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import RUN_FILE
-from evalwright.tasks.safe_files import failing_as, replacing
 
-RUNS_FOLDER = "runs"
-SAMPLES_FOLDER = "samples"
-ONLY_IN_RELEASES = ("release", "hub:")
-"""Places for samples that a workflow's step uploads to, so that files are prepared for it."""
-
-State = Literal["up to date", "described", "published", "failed"]
+LEFT_OUT = "The entry is left out"
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class EntryOutcome:
-    """What became of an entry.
-
-    Attributes:
-        entry: its name.
-        shown_name: what the board calls it.
-        state: "up to date" if it had a result; "described" if only its label and facts changed.
-        sentence: why it was run, or what failed and what to do.
-        folder: the result's folder; None without one.
-        dollars: what its answers cost, as recorded; None if that is not known.
-    """
-
-    entry: str
-    shown_name: str
-    state: State
-    sentence: str
-    folder: Path | None = None
-    dollars: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +67,12 @@ class EntriesRunner:
     Attributes:
         board: the board, which `require_allowed` has let pass.
         home: the folder of the store, and of the runs.
-        samples_into: where files of samples are prepared; None for no files.
+        samples_into: where files of samples are prepared; None for the board's own place.
         progress: hears how far a run is.
         say: hears what is done and why.
         round: of a round, everything is asked again; "" takes results of any round.
+        rejudge_dollars: what scoring old answers by a changed judge may cost, all together; None
+            for `most_dollars` of the board.
     """
 
     board: BoardFile
@@ -93,15 +81,23 @@ class EntriesRunner:
     progress: ProgressReporter | None = None
     say: Say = lambda sentence: None
     round: str = ""
+    rejudge_dollars: float | None = None
 
     def run(
-        self, entries: Sequence[Entry], budget: RemainingBudget
+        self,
+        entries: Sequence[Entry],
+        budget: RemainingBudget,
+        present: Sequence[Entry] | None = None,
     ) -> list[EntryOutcome]:
         """Run the entries that have no result of the board's present settings.
+
+        Answers that a changed judge has not scored are scored first. An entry that the board does
+        not allow, or that imitates another one, is left out: it has failed, and the others go on.
 
         Args:
             entries: the entries, which are run in this order.
             budget: what they may spend together.
+            present: all entries of the board, among which names are compared; without it, these.
 
         Raises:
             ConfigurationError: results cannot be written; nothing was sent.
@@ -109,23 +105,93 @@ class EntriesRunner:
         """
         check_results_folder(self.board.results_folder)
         results = read_results(self.board.results_folder)
-        outcomes = []
+        by_entry: dict[str, list[Result]] = {}
+        for result in results:
+            by_entry.setdefault(result.entry, []).append(result)
+        outcomes = self._leave_out(entries, present or entries, by_entry)
+        if not self.round:
+            usable = [entry for entry in entries if entry.name not in outcomes]
+            outcomes |= self._score_again(usable, by_entry, budget)
+        for outcome in outcomes.values():
+            self.say(f"{outcome.entry}: {_summary(outcome)}")
         for entry in entries:
-            own_results = [result for result in results if result.entry == entry.name]
+            if entry.name in outcomes:
+                continue
             try:
+                own_results = by_entry.get(entry.name, [])
                 outcome = self._run_entry(entry, own_results, budget)
             except StoreError:
                 raise
             except EvalwrightError as error:
-                outcome = EntryOutcome(
-                    entry.name, entry.shown_name, "failed", str(error)
-                )
+                outcome = _failed(entry, str(error))
             self.say(f"{entry.name}: {_summary(outcome)}")
-            outcomes.append(outcome)
+            outcomes[entry.name] = outcome
+        return [outcomes[entry.name] for entry in entries]
+
+    def _leave_out(
+        self,
+        entries: Sequence[Entry],
+        present: Sequence[Entry],
+        by_entry: Mapping[str, Sequence[Result]],
+    ) -> dict[str, EntryOutcome]:
+        """Leave out what the board does not allow, before anything of it is opened.
+
+        Of two entries that look alike, the one stays that the board shows under this name already.
+        """
+        settled_first = sorted(
+            present,
+            key=lambda entry: not _is_shown_as(entry, by_entry.get(entry.name, [])),
+        )
+        left_out = find_left_out(self.board, settled_first)
+        outcomes: dict[str, EntryOutcome] = {}
+        for entry in entries:
+            if problems := left_out.get(entry.name):
+                outcomes[entry.name] = _failed(entry, left_out_sentence(problems))
         return outcomes
 
+    def _score_again(
+        self,
+        entries: Sequence[Entry],
+        by_entry: Mapping[str, Sequence[Result]],
+        budget: RemainingBudget,
+    ) -> dict[str, EntryOutcome]:
+        """Have the answers scored that only lack verdicts of the board's judge."""
+        unjudged: list[UnjudgedAnswers] = []
+        roles: Mapping[str, Model] = {}
+        for entry in entries:
+            own_results = by_entry.get(entry.name)
+            if not own_results or not any(map(is_judge, self.board.suite.roles)):
+                continue
+            if roles and are_judged_by(roles, self.board.suite.panel, own_results):
+                continue
+            try:
+                planned_run = plan_entry(self.configuration(entry))
+            except StoreError:
+                raise
+            except EvalwrightError:
+                continue  # it is said when the entry's turn comes
+            roles = planned_run.roles
+            if lacking := find_unjudged(planned_run, entry, own_results):
+                unjudged += lacking
+                for result in own_results:
+                    update_description(result, entry)
+        if not unjudged:
+            return {}
+        limit = self.rejudge_dollars
+        change = JudgeChange(
+            board=self.board,
+            most_dollars=self.board.entries.most_dollars if limit is None else limit,
+            home=self.home,
+            samples_into=self.samples_into,
+            say=self.say,
+        )
+        return {outcome.entry: outcome for outcome in change.score(unjudged, budget)}
+
     def _run_entry(
-        self, entry: Entry, own_results: Sequence[Result], budget: RemainingBudget
+        self,
+        entry: Entry,
+        own_results: Sequence[Result],
+        budget: RemainingBudget,
     ) -> EntryOutcome:
         configuration = self.configuration(entry)
         planned_run = plan_entry(configuration)
@@ -145,23 +211,19 @@ class EntriesRunner:
         why = explain(planned_run, own_results)
         if self.round:
             why = f"its requests are sent again, in the round {self.round}"
-        checked = check_entries(self.board, [entry])
-        if checked.problems:
-            sentence = "\n".join(map(str, checked.problems))
-            return EntryOutcome(entry.name, entry.shown_name, "failed", sentence)
+        if problems := check_price(self.board, entry):
+            return _failed(entry, left_out_sentence(problems))
         if budget.is_spent:
-            sentence = (
+            return _failed(
+                entry,
                 f"The budget of {budget.text} was spent before this entry. Run the same"
-                " command again."
+                " command again.",
             )
-            return EntryOutcome(entry.name, entry.shown_name, "failed", sentence)
         self.say(f"{entry.name}: {why}")
         run = self.evaluate(configuration, planned_run, entry, budget)
         budget.subtract(run)
         if problem := why_incomplete(run):
-            return EntryOutcome(
-                entry.name, entry.shown_name, "failed", problem, dollars=run.cost
-            )
+            return replace(_failed(entry, problem), dollars=run.cost)
         self._keep_samples(run, entry)
         for result in own_results:
             update_description(result, entry)
@@ -214,12 +276,11 @@ class EntriesRunner:
             from evalwright.runs.buckets import parse_bucket_address
 
             push_run(run, parse_bucket_address(place), replace=True)
-        folder = self.samples_into
-        if folder is None and place.startswith(ONLY_IN_RELEASES):
-            folder = home_folder(self.home) / SAMPLES_FOLDER
+        folder = uploads_folder(self.board, self.home, self.samples_into)
         if folder is not None:
-            file = compress_samples(run, folder, entry.name)
-            self.say(f"{entry.name}: samples in {file}")
+            short_identity = str(run.data["identity"])[:SHORT_IDENTITY_CHARS]
+            name = f"{entry.name}--{short_identity}"
+            self.say(f"{entry.name}: samples in {compress_samples(run, folder, name)}")
 
 
 def open_finished(folder: Path, planned_run: PlannedRun) -> Run | None:
@@ -248,6 +309,28 @@ def plan_entry(configuration: Configuration) -> PlannedRun:
     return planned_run
 
 
+def _failed(entry: Entry, sentence: str) -> EntryOutcome:
+    return EntryOutcome(entry.name, entry.shown_name, "failed", sentence)
+
+
+def left_out_sentence(problems: Sequence[Problem]) -> str:
+    """Say why an entry is left out, which stops no other."""
+    lines = [
+        f"{LEFT_OUT}; the others go on. What the board has of it stays.",
+        *map(str, problems),
+    ]
+    return "\n".join(lines)
+
+
+def _is_shown_as(entry: Entry, own_results: Sequence[Result]) -> bool:
+    """Tell whether a result of an entry has the entry's present model and label."""
+    return any(
+        (result.run.model, str(result.run.data["model"].get("label") or ""))
+        == (entry.model, entry.label)
+        for result in own_results
+    )
+
+
 def _keep(result: Result, own_results: Sequence[Result], entry: Entry) -> EntryOutcome:
     """Keep a result; an entry's present label and facts are those of all its results."""
     updates = [update_description(earlier, entry) for earlier in own_results]
@@ -263,17 +346,6 @@ def _keep(result: Result, own_results: Sequence[Result], entry: Entry) -> EntryO
     )
 
 
-def is_of_present_settings(planned_run: PlannedRun, run: Run) -> bool:
-    """Tell whether a result is of the settings of a planned run.
-
-    A result whose answers were scored again by another judge is, if its model, answers' settings
-    and judge are those of the plan.
-    """
-    if is_same_evaluation(planned_run, run.data):
-        return True
-    return "scored_from" in run.data and not _describe(planned_run, run)
-
-
 def explain(planned_run: PlannedRun, own_results: Sequence[Result]) -> str:
     """Say why an entry is run.
 
@@ -284,28 +356,10 @@ def explain(planned_run: PlannedRun, own_results: Sequence[Result]) -> str:
     if not own_results:
         return "it has no result yet"
     newest = own_results[-1].run
-    changes = _describe(planned_run, newest)
+    changes = describe_differences(planned_run, newest)
     date = str(newest.data["started"])[:10]
     changed = "; ".join(changes) if changes else "another setting of the board"
     return f"its result of {date} is of other settings ({changed})"
-
-
-def _describe(planned_run: PlannedRun, run: Run) -> list[str]:
-    """Describe what differs between a planned run and a result, which has no texts of rows."""
-    tasks = tuple(
-        replace(
-            task,
-            definition=published_task({"definition": task.definition})["definition"],
-        )
-        for task in planned_run.tasks
-    )
-    return describe_changes(
-        run.data,
-        model=planned_run.model,
-        roles=planned_run.roles,
-        tasks=tasks,
-        configuration=planned_run.configuration,
-    )
 
 
 def why_incomplete(run: Run) -> str:
@@ -319,32 +373,12 @@ def why_incomplete(run: Run) -> str:
     return unscored_sentences([run])
 
 
-def compress_samples(run: Run, folder: Path, entry: str) -> Path:
-    """Write a run's samples as `ENTRY--IDENTITY.jsonl.gz`: the same samples give the same bytes.
-
-    Raises:
-        RunError: they cannot be read or written.
-    """
-    identity = str(run.data["identity"])[:SHORT_IDENTITY_CHARS]
-    file = folder / f"{entry}--{identity}.jsonl.gz"
-    samples = run.samples_file
-    with failing_as(RunError, f"'{file}' cannot be written"):
-        private_folder(folder)
-        with (
-            replacing(file) as partial,
-            samples.open("rb") as source,
-            partial.open("wb") as raw,
-            gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as target,
-        ):
-            shutil.copyfileobj(source, target)
-    return file
-
-
 def _summary(outcome: EntryOutcome) -> str:
     """Return an outcome in a line."""
-    first_line = outcome.sentence.split("\n")[0]
-    if outcome.state != "published":
-        return f"{outcome.state}: {first_line}"
+    if outcome.state not in ("published", "scored again"):
+        lines = outcome.sentence.split("\n")
+        is_left_out = lines[0].startswith(LEFT_OUT)
+        return f"{outcome.state}: {' '.join(lines[:2]) if is_left_out else lines[0]}"
     cost = "" if outcome.dollars is None else f", ${outcome.dollars:,.2f}"
     folder = os.path.relpath(outcome.folder) if outcome.folder else ""
-    return f"published in {folder}{cost}"
+    return f"{outcome.state} in {folder}{cost}"

@@ -19,11 +19,17 @@ from evalwright.evaluation.configuration import ModelSpec
 from evalwright.evaluation.needs import extras_of, keys_of
 from evalwright.reports.workflow import Requirement, requirement_here
 
-KINDS = ("blank", "hhem", "sea-helm")
+SEA_HELM = "sea-helm"
+KINDS = ("blank", "hhem", SEA_HELM)
 """The boards that there are templates of."""
 WORKFLOWS = ("entry.yml", "trial.yml", "publish.yml", "drift.yml")
 WORKFLOWS_FOLDER = ".github/workflows"
 BRANCH = "main"
+CHECKOUT = """\
+      - uses: actions/checkout@v5
+        with:
+"""
+CHECKOUT_WITH_SUBMODULES = f"{CHECKOUT}          submodules: true\n"
 _CRONS = {"day": "41 4 * * *", "week": "41 4 * * 1", "month": "41 4 1 * *"}
 _TEXTS = {
     "README.md": "readme.md",
@@ -33,6 +39,7 @@ _TEXTS = {
 }
 """Files of the repository besides the board and the workflows, and the template of each."""
 EXAMPLE = "entries/example.yaml"
+EMPTY_FOLDER = "entries/.gitkeep"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,13 @@ class Workflows:
 
 def board_text(kind: str) -> str:
     """The `board.yaml` of a kind of board; one of KINDS."""
-    return _template(f"board-{kind}.yaml") + _template("board-rules.yaml")
+    rules = _template("board-rules.yaml")
+    if kind == SEA_HELM:
+        # Its tasks send messages, which the demo models do not take.
+        rules = rules.replace(", demo]", "]      ").replace(
+            "; demo is for the example", ""
+        )
+    return _template(f"board-{kind}.yaml") + rules
 
 
 def repository_texts(board: BoardFile) -> dict[str, str]:
@@ -61,6 +74,8 @@ def repository_texts(board: BoardFile) -> dict[str, str]:
     texts = {path: _template(name) for path, name in _TEXTS.items()}
     if "demo" in board.entries.providers:
         texts[EXAMPLE] = _template("example.yaml")
+    else:
+        texts[EMPTY_FOLDER] = ""  # git keeps no empty folder
     for mark, replacement in marks.items():
         texts = {path: text.replace(mark, replacement) for path, text in texts.items()}
     return texts
@@ -91,10 +106,17 @@ def workflows(board: BoardFile) -> Workflows:
     texts = {}
     for name in WORKFLOWS:
         text = _template(name)
+        if task_folder_of(board):
+            text = text.replace(CHECKOUT, CHECKOUT_WITH_SUBMODULES)
         for mark, replacement in marks.items():
             text = text.replace(mark, replacement)
         texts[f"{WORKFLOWS_FOLDER}/{name}"] = text
     return Workflows(texts, tuple(secrets), requirement)
+
+
+def task_folder_of(board: BoardFile) -> str:
+    """Return the folder of another framework's tasks, which is a submodule; "" without one."""
+    return str(board.suite.dialect.get("task_root") or "")
 
 
 def secrets_of(board: BoardFile) -> list[str]:

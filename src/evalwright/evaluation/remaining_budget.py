@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evalwright.evaluation.budgets import parse_budget
@@ -53,6 +53,10 @@ class RemainingBudget:
     def subtract(self, run: Run) -> None:
         """Take off what a run spent."""
         budget = (run.data.get("stopping") or {}).get("budget") or {}
-        for name, amount in (budget.get("spent") or {}).items():
+        self.subtract_amounts(budget.get("spent") or {})
+
+    def subtract_amounts(self, spent: Mapping[str, float]) -> None:
+        """Take off amounts of requests, tokens and dollars."""
+        for name, amount in spent.items():
             if name in self.remaining:
                 self.remaining[name] -= amount

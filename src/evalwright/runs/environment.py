@@ -9,8 +9,9 @@ import os
 import platform
 import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
+
+from evalwright.core.installed import version_of
 
 _LIBRARIES = (
     "aiohttp",
@@ -29,12 +30,8 @@ def environment() -> dict[str, Any]:
 
     The commit is that of the working folder, None where there is none.
     """
-    libraries = {}
-    for name in _LIBRARIES:
-        try:
-            libraries[name] = version(name)
-        except PackageNotFoundError:
-            continue
+    versions = {name: version_of(name) for name in _LIBRARIES}
+    libraries = {name: version for name, version in versions.items() if version}
     return {
         "python": platform.python_version(),
         "platform": f"{sys.platform}-{platform.machine()}",

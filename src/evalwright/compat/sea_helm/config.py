@@ -161,7 +161,10 @@ def root_of(folders: Sequence[Path]) -> Path:
         )
     root = Path(folders[0]).expanduser().resolve()
     if not root.is_dir():
-        raise ConfigurationError(f"The task folder '{folders[0]}' does not exist.")
+        raise ConfigurationError(
+            f"The task folder '{folders[0]}' does not exist. It is a clone of SEA-HELM: git"
+            f" clone --depth 1 https://github.com/aisingapore/SEA-HELM {folders[0]}"
+        )
     inside = root.name == FOLDER and (root / _SETS).is_file()
     return root.parent if inside else root
 
