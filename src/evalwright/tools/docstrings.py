@@ -25,7 +25,8 @@ _GOOGLE_SECTION = re.compile(rf"({_SECTIONS}):\s*", re.IGNORECASE)
 _NUMPY_SECTION = re.compile(rf"({_SECTIONS})\s*", re.IGNORECASE)
 _GOOGLE_PARAMETER = re.compile(r"\*{0,2}([A-Za-z_]\w*)\s*(?:\([^)]*\))?\s*:\s*(.*)")
 _NUMPY_PARAMETER = re.compile(r"\*{0,2}([A-Za-z_]\w*)\s*(?::.*)?")
-_REST_FIELD = re.compile(r":(\w+)(?:\s+[^:]*?)?(?:\s+\*{0,2}(\w+))?\s*:\s*(.*)")
+_REST_FIELD = re.compile(r":(\w+)((?: +[^:\s]+)*) *: *(.*)")
+"""A field of reST, such as `:param int count: how many`; the last of its words is the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,8 @@ def _read_rest_field(
     while index < len(lines) and lines[index][:1].isspace():
         texts.append(lines[index].strip())
         index += 1
-    kind, name = match[1], match[2]
+    kind = match[1]
+    name = match[2].split()[-1].lstrip("*") if match[2].strip() else ""
     if kind in ("param", "parameter", "arg", "argument", "key", "keyword") and name:
         parameters |= _joined({name: texts})
     return index
