@@ -26,16 +26,25 @@ from evalwright.core.tools import (
 )
 from evalwright.engine.key import KeyMaker, canonical
 
-SCHEMA = {"type": "object", "properties": {"b": {"type": "string"}, "a": {"type": "integer"}}}
+SCHEMA = {
+    "type": "object",
+    "properties": {"b": {"type": "string"}, "a": {"type": "integer"}},
+}
 
 
 def test_a_schema_is_canonical_text() -> None:
-    turned = {"properties": {"a": {"type": "integer"}, "b": {"type": "string"}}, "type": "object"}
+    turned = {
+        "properties": {"a": {"type": "integer"}, "b": {"type": "string"}},
+        "type": "object",
+    }
     definition = ToolDefinition.of("add", "Add.", SCHEMA)
     assert definition == ToolDefinition.of("add", "Add.", turned)
     assert definition.parameters.startswith('{"properties":{"a":')
     assert ToolDefinition.from_dict(definition.as_dict()) == definition
-    assert ToolDefinition.from_dict({"type": "function", "function": definition.as_dict()}) == definition
+    assert (
+        ToolDefinition.from_dict({"type": "function", "function": definition.as_dict()})
+        == definition
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,7 +74,16 @@ def test_a_schema_that_contains_itself_is_refused() -> None:
         ToolDefinition.of("add", "", schema)
 
 
-@pytest.mark.parametrize("recorded", [[], {}, {"name": 3}, {"name": "x", "description": 3}, {"name": "x", "parameters": []}])
+@pytest.mark.parametrize(
+    "recorded",
+    [
+        [],
+        {},
+        {"name": 3},
+        {"name": "x", "description": 3},
+        {"name": "x", "parameters": []},
+    ],
+)
 def test_what_is_no_definition_is_refused(recorded: Any) -> None:
     with pytest.raises(ConfigurationError):
         ToolDefinition.from_dict(recorded)
@@ -76,7 +94,9 @@ def test_names_and_choices_of_a_request() -> None:
     with pytest.raises(ConfigurationError, match="Two tools have the name 'add'"):
         check_tools((add, ToolDefinition("add", "again")), None)
     with pytest.raises(ConfigurationError, match="at most"):
-        check_tools([ToolDefinition(f"t{number}") for number in range(MAX_TOOLS + 1)], None)
+        check_tools(
+            [ToolDefinition(f"t{number}") for number in range(MAX_TOOLS + 1)], None
+        )
     with pytest.raises(ConfigurationError, match="none of"):
         check_tools((add,), "sub")
     with pytest.raises(ConfigurationError, match="needs tools"):
@@ -100,14 +120,19 @@ def test_names_and_choices_of_a_request() -> None:
         ('{"a": 1e999}', "larger than any number"),
         ('{"a": ' + "9" * 5_000 + "}", "not valid JSON"),
         ('{"a": ' * 100_000, "nested too deeply"),
-        ('{"a": ' * (MAX_ARGUMENT_DEPTH + 1) + "1" + "}" * (MAX_ARGUMENT_DEPTH + 1), "nested too deeply"),
+        (
+            '{"a": ' * (MAX_ARGUMENT_DEPTH + 1) + "1" + "}" * (MAX_ARGUMENT_DEPTH + 1),
+            "nested too deeply",
+        ),
         ('{"a": ' * MAX_ARGUMENT_DEPTH + "1" + "}" * MAX_ARGUMENT_DEPTH, None),
         ('{"a": "' + "[" * 500 + '"}', None),
         ('{"a": "' + "x" * MAX_ARGUMENT_CHARS + '"}', "at most"),
     ],
     ids=range(16),
 )
-def test_arguments_are_an_object_or_an_error_for_the_model(text: str, reason: str | None) -> None:
+def test_arguments_are_an_object_or_an_error_for_the_model(
+    text: str, reason: str | None
+) -> None:
     call = ToolCall("add", text)
     if reason is None:
         assert isinstance(call.parsed(), dict)
@@ -122,7 +147,11 @@ def test_any_text_of_a_model_comes_back_as_it_was(text: str) -> None:
     call = ToolCall(text, text, text)
     response = Response(text, tool_calls=(call,), provider_content=text)
     assert Response.from_dict(json.loads(json.dumps(response.as_dict()))) == response
-    turns = (Message("user", text), reply_turn(response), result_turn(call, text, is_error=True))
+    turns = (
+        Message("user", text),
+        reply_turn(response),
+        result_turn(call, text, is_error=True),
+    )
     assert prompt_from(json.loads(json.dumps(prompt_payload(turns)))) == turns
 
 
@@ -142,7 +171,11 @@ def test_requests_without_tools_keep_their_keys() -> None:
 def test_everything_of_tools_is_in_the_key() -> None:
     add = ToolDefinition.of("add", "Add.", SCHEMA)
     call = ToolCall("add", '{"a": 1}', "c1")
-    turns = (Message("user", "1 + 1?"), Message("assistant", "", tool_calls=(call,)), result_turn(call, "2"))
+    turns = (
+        Message("user", "1 + 1?"),
+        Message("assistant", "", tool_calls=(call,)),
+        result_turn(call, "2"),
+    )
     requests = [
         Generate("1 + 1?"),
         Generate("1 + 1?", tools=(add,)),
@@ -151,6 +184,9 @@ def test_everything_of_tools_is_in_the_key() -> None:
         Generate("1 + 1?", tools=(add,), parallel_tool_calls=False),
         Generate(turns, tools=(add,)),
         Generate((*turns[:2], result_turn(call, "2", is_error=True)), tools=(add,)),
-        Generate((turns[0], Message("assistant", "", tool_calls=(call, call)), turns[2]), tools=(add,)),
+        Generate(
+            (turns[0], Message("assistant", "", tool_calls=(call, call)), turns[2]),
+            tools=(add,),
+        ),
     ]
     assert len({canonical(request.payload()) for request in requests}) == len(requests)

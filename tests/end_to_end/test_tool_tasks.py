@@ -20,7 +20,9 @@ jsonschema = pytest.importorskip("jsonschema")
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVERS = ROOT / "tests" / "tools" / "mcp_servers"
-SCHEMA = json.loads((ROOT / "src/evalwright/runs/schemas/sample.schema.json").read_text())
+SCHEMA = json.loads(
+    (ROOT / "src/evalwright/runs/schemas/sample.schema.json").read_text()
+)
 TOOLS = '''
 from evalwright import tool
 
@@ -35,14 +37,14 @@ def get_weather(city: str) -> str:
         raise LookupError("no such city")
     return f"{city}: 21 degrees"
 '''
-BOT = '''
+BOT = """
 def answer(messages, *, tools=()):
     last = messages[-1]
     if last["role"] == "user":
         city = last["content"].split()[-1]
         return {"tool_calls": [{"name": tools[0]["name"], "arguments": {"city": city}, "id": city}]}
     return "21" if "21" in last["content"] else "unknown"
-'''
+"""
 ROWS = [{"input": "Oslo", "target": "21"}, {"input": "Atlantis", "target": "unknown"}]
 
 
@@ -79,23 +81,46 @@ def test_a_run_with_tools_and_what_it_leaves(folder: Path) -> None:
     named = ("--model", "python/bot.py:answer", "--name")
     refused = evalwright("run", "task.yaml", *named, "refused", folder=folder)
     assert refused.code == 2 and "--trust '.'" in refused.err, refused.text
-    first = evalwright("run", "task.yaml", *named, "first", "--trust", ".", folder=folder)
+    first = evalwright(
+        "run", "task.yaml", *named, "first", "--trust", ".", folder=folder
+    )
     assert first.code == 0 and "4 sent, 0 from the store" in first.text, first.text
     rows = rows_of(folder / "runs" / "first")
     assert [row["scores"]["exact-match"]["value"] for row in rows] == [1, 1]
     by_input = {row["input"]: row for row in rows}
     turns = by_input["Atlantis"]["prompt"]
-    assert turns[1][2]["tool_calls"] == [{"name": "get_weather", "arguments": '{"city": "Atlantis"}', "id": "Atlantis"}]
-    assert turns[2] == ["tool", "LookupError: no such city", {"tool_call_id": "Atlantis", "tool_name": "get_weather", "is_error": True}]
+    assert turns[1][2]["tool_calls"] == [
+        {"name": "get_weather", "arguments": '{"city": "Atlantis"}', "id": "Atlantis"}
+    ]
+    assert turns[2] == [
+        "tool",
+        "LookupError: no such city",
+        {"tool_call_id": "Atlantis", "tool_name": "get_weather", "is_error": True},
+    ]
     assert len(by_input["Oslo"]["timing"]["tool_calls"]) == 1
     assert "tools" not in rows[0]  # the run's record lists them
-    recorded = json.loads((folder / "runs" / "first" / "run.json").read_text())["tasks"][0]["definition"]["tools"]
-    assert recorded[0]["tools"][0]["parameters"]["properties"]["city"]["description"] == "its name."
-    again = evalwright("run", "task.yaml", *named, "again", "--trust", ".", folder=folder)
+    recorded = json.loads((folder / "runs" / "first" / "run.json").read_text())[
+        "tasks"
+    ][0]["definition"]["tools"]
+    assert (
+        recorded[0]["tools"][0]["parameters"]["properties"]["city"]["description"]
+        == "its name."
+    )
+    again = evalwright(
+        "run", "task.yaml", *named, "again", "--trust", ".", folder=folder
+    )
     assert "0 sent, 4 from the store" in again.text, again.text
     assert records(folder / "runs" / "again") == records(folder / "runs" / "first")
     replayed = evalwright(
-        "run", "task.yaml", "--model", "replay/runs/first", "--name", "replayed", "--trust", ".", folder=folder
+        "run",
+        "task.yaml",
+        "--model",
+        "replay/runs/first",
+        "--name",
+        "replayed",
+        "--trust",
+        ".",
+        folder=folder,
     )
     assert replayed.code == 0, replayed.text
     assert records(folder / "runs" / "replayed") == records(folder / "runs" / "first")
@@ -104,9 +129,19 @@ def test_a_run_with_tools_and_what_it_leaves(folder: Path) -> None:
 def test_a_model_without_tools_is_refused_before_anything_is_sent(folder: Path) -> None:
     write(strategy="single-draw")
     (folder / "plain.py").write_text("def answer(messages):\n    raise SystemExit\n")
-    done = evalwright("run", "task.yaml", "--model", "python/plain.py:answer", "--trust", ".", folder=folder)
+    done = evalwright(
+        "run",
+        "task.yaml",
+        "--model",
+        "python/plain.py:answer",
+        "--trust",
+        ".",
+        folder=folder,
+    )
     assert done.code == 2 and "does not take tools" in done.err, done.text
-    demo = evalwright("run", "task.yaml", "--model", "demo/small", "--trust", ".", folder=folder)
+    demo = evalwright(
+        "run", "task.yaml", "--model", "demo/small", "--trust", ".", folder=folder
+    )
     assert demo.code == 2 and "chat" in demo.err, demo.text
 
 
@@ -143,10 +178,22 @@ def test_what_was_asked_before_a_failure_is_not_asked_again() -> None:
 
 def test_scripted_results_of_rows() -> None:
     rows = [
-        {**row, "results": [{"name": "get_weather", "arguments": {"city": row["input"]}, "result": {"degrees": 21}}]}
+        {
+            **row,
+            "results": [
+                {
+                    "name": "get_weather",
+                    "arguments": {"city": row["input"]},
+                    "result": {"degrees": 21},
+                }
+            ],
+        }
         for row in ROWS[:1]
     ]
-    definition = {"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
+    definition = {
+        "name": "get_weather",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+    }
     task = load_task(
         write(
             dataset={"rows": [{**row, "offered": [definition]} for row in rows]},
@@ -175,7 +222,9 @@ def test_a_task_with_an_mcp_server(session: str) -> None:
     rows = rows_of(run.folder)
     assert [row["answer"] for row in rows] == ["21", "21"]
     assert rows[0]["tools"][0]["name"] == "get_weather"
-    assert json.loads((Path(run.folder) / "run.json").read_text())["tasks"][0]["definition"]["tools"][0]["env"] == ["PYTHONPATH"]
+    assert json.loads((Path(run.folder) / "run.json").read_text())["tasks"][0][
+        "definition"
+    ]["tools"][0]["env"] == ["PYTHONPATH"]
 
 
 def test_a_server_that_cannot_be_used_leaves_samples_missing() -> None:

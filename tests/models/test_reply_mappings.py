@@ -31,17 +31,34 @@ REPLY = {"text": "Let me add.", "tool_calls": [{"name": "add", "arguments": {"a"
     [
         REPLY,
         {**REPLY, "tool_calls": [CALL]},
-        {"content": "Let me add.", "role": "assistant", "tool_calls": [{"name": "add", "arguments": '{"a": 1}'}]},
-        {**REPLY, "tool_calls": [{"type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}]},
+        {
+            "content": "Let me add.",
+            "role": "assistant",
+            "tool_calls": [{"name": "add", "arguments": '{"a": 1}'}],
+        },
+        {
+            **REPLY,
+            "tool_calls": [
+                {
+                    "type": "function",
+                    "function": {"name": "add", "arguments": '{"a": 1}'},
+                }
+            ],
+        },
     ],
 )
 def test_a_mapping_is_a_reply_with_calls(reply: dict[str, Any]) -> None:
     response = response_from_mapping(reply, offers_tools=True)
-    assert response == Response("Let me add.", finish_reason="tool_calls", tool_calls=(CALL,))
+    assert response == Response(
+        "Let me add.", finish_reason="tool_calls", tool_calls=(CALL,)
+    )
 
 
 def test_what_a_model_could_write_wrongly_stays_as_it_is() -> None:
-    reply = {"tool_calls": [{"name": "add", "arguments": '{"a": ', "id": "c1"}], "finish_reason": "length"}
+    reply = {
+        "tool_calls": [{"name": "add", "arguments": '{"a": ', "id": "c1"}],
+        "finish_reason": "length",
+    }
     response = response_from_mapping(reply, offers_tools=True)
     assert response.tool_calls == (ToolCall("add", '{"a": ', "c1"),)
     assert response.finish_reason == "length"
@@ -49,7 +66,9 @@ def test_what_a_model_could_write_wrongly_stays_as_it_is() -> None:
 
 
 def test_a_tool_that_was_not_offered_is_no_answer() -> None:
-    response = response_from_mapping({"tool_calls": REPLY["tool_calls"]}, offers_tools=False)
+    response = response_from_mapping(
+        {"tool_calls": REPLY["tool_calls"]}, offers_tools=False
+    )
     assert response.tool_calls == () and outcome_of(response) == "tool_call"
 
 
@@ -98,10 +117,17 @@ def test_functions_call_tools_that_they_are_told_of() -> None:
     ((_, response),) = model.answer_batch([ASKED])  # type: ignore[attr-defined]
     assert response.tool_calls == (CALL,)
     assert told[0][1] == [ADD.as_dict()]
-    turns = (*ASKED.prompt, Message("assistant", "", tool_calls=(CALL,)), Message("tool", "2", tool_name="add"))
-    list(model.answer_batch([Generate(turns, tools=(ADD,))]))  # type: ignore[arg-type, attr-defined]
+    turns = (
+        *ASKED.prompt,
+        Message("assistant", "", tool_calls=(CALL,)),
+        Message("tool", "2", tool_name="add"),
+    )
+    list(model.answer_batch([Generate(turns, tools=(ADD,))]))  # type: ignore[attr-defined]
     messages = told[1][0]
-    assert messages[1]["tool_calls"][0]["function"] == {"name": "add", "arguments": {"a": 1}}
+    assert messages[1]["tool_calls"][0]["function"] == {
+        "name": "add",
+        "arguments": {"a": 1},
+    }
     assert messages[2] == {"role": "tool", "content": "2", "name": "add"}
 
 
@@ -120,12 +146,23 @@ def test_an_async_function_may_return_a_mapping() -> None:
 
 def test_a_plain_recording_has_calls(tmp_path: Path) -> None:
     file = tmp_path / "recorded.jsonl"
-    turns = [["user", "1 + 1?"], ["assistant", "", {"tool_calls": [CALL.as_dict()]}], ["tool", "2", {"tool_name": "add"}]]
-    rows = [{"prompt": turns[:1], "response": REPLY}, {"prompt": turns, "response": "It is 2."}]
+    turns = [
+        ["user", "1 + 1?"],
+        ["assistant", "", {"tool_calls": [CALL.as_dict()]}],
+        ["tool", "2", {"tool_name": "add"}],
+    ]
+    rows = [
+        {"prompt": turns[:1], "response": REPLY},
+        {"prompt": turns, "response": "It is 2."},
+    ]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     model = ReplayModel(str(file))
-    after = (*ASKED.prompt, Message("assistant", "", tool_calls=(CALL,)), Message("tool", "2", tool_name="add"))
-    results: Any = dict(model.answer_batch([ASKED, Generate(after, tools=(ADD,))]))  # type: ignore[arg-type]
+    after = (
+        *ASKED.prompt,
+        Message("assistant", "", tool_calls=(CALL,)),
+        Message("tool", "2", tool_name="add"),
+    )
+    results: Any = dict(model.answer_batch([ASKED, Generate(after, tools=(ADD,))]))
     model.unload()
     assert results[0].tool_calls == (CALL,)
     assert results[1].text == "It is 2."

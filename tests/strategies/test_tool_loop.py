@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from strategies.asking import asked, setup, strategy
 
 from evalwright import tool
 from evalwright.core.errors import ConfigurationError, Failure, RequestFailed
@@ -19,6 +18,7 @@ from evalwright.runs.records import record_from, record_row
 from evalwright.strategies.registry import bind
 from evalwright.strategies.sampling import Sampling
 from evalwright.tools.task_tools import TaskTools
+from strategies.asking import asked, setup, strategy
 
 done: list[str] = []
 
@@ -43,7 +43,10 @@ def calls(*named: tuple[str, str], text: str = "", **fields: Any) -> Response:
     return Response(
         text,
         finish_reason="tool_calls",
-        tool_calls=tuple(ToolCall(name, arguments, f"c{index}") for index, (name, arguments) in enumerate(named)),
+        tool_calls=tuple(
+            ToolCall(name, arguments, f"c{index}")
+            for index, (name, arguments) in enumerate(named)
+        ),
         **fields,
     )
 
@@ -66,18 +69,40 @@ def loop(options: dict[str, Any] | None = None, **settings: Any) -> Any:
 
 
 def test_calls_are_carried_out_until_a_reply_has_none() -> None:
-    first = calls(("note", '{"text": "a"}'), ("note", '{"text": 3}'), text="<think>hm</think>Let me note.")
+    first = calls(
+        ("note", '{"text": "a"}'),
+        ("note", '{"text": 3}'),
+        text="<think>hm</think>Let me note.",
+    )
     answer, sent = asked(loop(), Replies(first, calls(("nope", "{}")), "Noted."))
     assert done == ["a"]
     assert answer.text == "Noted."
     requests = [request for _, request in sent]
-    assert all(isinstance(request, Generate) and request.tools == (LOOK, note.definition) for request in requests)
+    assert all(
+        isinstance(request, Generate) and request.tools == (LOOK, note.definition)
+        for request in requests
+    )
     turns = answer.prompt
     assert isinstance(turns, tuple)
-    assert requests[-1].prompt == turns
-    assert [turn.role for turn in turns] == ["user", "assistant", "tool", "tool", "assistant", "tool"]
-    assert (turns[1].content, turns[1].reasoning, turns[1].tool_calls) == ("Let me note.", "hm", first.tool_calls)
-    assert (turns[2].content, turns[2].tool_call_id, turns[2].is_error) == ("noted a", "c0", False)
+    assert isinstance(requests[-1], Generate) and requests[-1].prompt == turns
+    assert [turn.role for turn in turns] == [
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "assistant",
+        "tool",
+    ]
+    assert (turns[1].content, turns[1].reasoning, turns[1].tool_calls) == (
+        "Let me note.",
+        "hm",
+        first.tool_calls,
+    )
+    assert (turns[2].content, turns[2].tool_call_id, turns[2].is_error) == (
+        "noted a",
+        "c0",
+        False,
+    )
     assert (turns[3].tool_call_id, turns[3].is_error) == ("c1", True)
     assert "There is no tool 'nope'" in turns[5].text
     assert answer.strategy["ended"] == "answer" and answer.strategy["steps"] == 3
@@ -113,9 +138,13 @@ def test_user_turns_follow_the_loops() -> None:
 
 def test_a_conversation_ends_with_a_reply_that_is_none() -> None:
     turns = lambda sample: ("And now?",)  # noqa: E731
-    answer, sent = asked(loop(turns=turns), Replies(Response("", finish_reason="length")))
+    answer, sent = asked(
+        loop(turns=turns), Replies(Response("", finish_reason="length"))
+    )
     assert len(sent) == 1 and answer.outcome == "cut"
-    answer, sent = asked(loop({"max_steps": 1}, turns=turns), Replies(calls(("look", "{}"))))
+    answer, sent = asked(
+        loop({"max_steps": 1}, turns=turns), Replies(calls(("look", "{}")))
+    )
     assert len(sent) == 1 and answer.strategy["ended"] == "max_steps"
 
 
@@ -130,14 +159,21 @@ def test_a_fault_of_the_model_keeps_what_came_before() -> None:
 
 
 def test_a_call_that_is_demanded_is_demanded_once() -> None:
-    sampling = Sampling(temperature=0.7, tool_choice="required", parallel_tool_calls=False)
-    _, sent = asked(loop(sampling=sampling), Replies(calls(("note", '{"text": "a"}')), "Done."))
+    sampling = Sampling(
+        temperature=0.7, tool_choice="required", parallel_tool_calls=False
+    )
+    _, sent = asked(
+        loop(sampling=sampling), Replies(calls(("note", '{"text": "a"}')), "Done.")
+    )
     assert [request.tool_choice for _, request in sent] == ["required", "auto"]  # type: ignore[union-attr]
     assert [request.parallel_tool_calls for _, request in sent] == [False, False]  # type: ignore[union-attr]
 
 
 def test_scripted_results_run_nothing() -> None:
-    results = [{"name": "note", "result": "scripted"}, {"name": "look", "result": "seen"}]
+    results = [
+        {"name": "note", "result": "scripted"},
+        {"name": "look", "result": "seen"},
+    ]
     answer, _ = asked(
         loop({"results": results}),
         Replies(calls(("note", '{"text": "a"}'), ("look", "{}")), "Done."),

@@ -15,7 +15,11 @@ from evalwright.core.tasks import Task
 from evalwright.evaluation.resolving import run_identity
 from evalwright.tasks.loading import task_from_definition
 
-LOOK = {"name": "look", "description": "Look.", "parameters": {"type": "object", "properties": {}}}
+LOOK = {
+    "name": "look",
+    "description": "Look.",
+    "parameters": {"type": "object", "properties": {}},
+}
 ROWS = [
     {
         "input": "Where?",
@@ -93,19 +97,33 @@ def test_definitions_are_data(folder: Path, tools: Any, names: list[str]) -> Non
 
 @pytest.mark.parametrize(
     ("tools", "names"),
-    [("tools.py", ["look", "go"]), (["tools.py:go"], ["go"]), (["tools.py:go", "{{ tools }}"], ["go", "look"])],
+    [
+        ("tools.py", ["look", "go"]),
+        (["tools.py:go"], ["go"]),
+        (["tools.py:go", "{{ tools }}"], ["go", "look"]),
+    ],
     ids=str,
 )
 def test_python_needs_permission(folder: Path, tools: Any, names: list[str]) -> None:
     path = write(folder, tools=tools)
-    with pytest.raises(TaskError, match=r"task.yaml:\d+: this runs the Python file .*tools.py', which needs your permission.*--trust 'theirs'"):
+    with pytest.raises(
+        TaskError,
+        match=r"task.yaml:\d+: this runs the Python file .*tools.py', which needs your permission.*--trust 'theirs'",
+    ):
         load_task(path)
     assert not Path("was-run").exists()
     with pytest.raises(TaskError, match="--trust"):
         load_task(path, trust=["other"])
     task = load_task(path, trust=["theirs"])
     assert offered(task) == names
-    assert len(task.definition["tools"][0]["sha256"] if isinstance(tools, list) else task.definition["tools"]["sha256"]) == 64
+    assert (
+        len(
+            task.definition["tools"][0]["sha256"]
+            if isinstance(tools, list)
+            else task.definition["tools"]["sha256"]
+        )
+        == 64
+    )
 
 
 def test_an_override_of_the_users_own_needs_no_permission(folder: Path) -> None:
@@ -124,8 +142,14 @@ def test_python_outside_of_the_folder_is_not_run(folder: Path) -> None:
     ("server", "sentence"),
     [
         ({"mcp": ["sh", "-c", "touch was-run"]}, "this starts the MCP server"),
-        ({"mcp": "sh -c 'touch was-run'", "env": ["OPENAI_API_KEY"]}, "with OPENAI_API_KEY, which needs"),
-        ({"mcp": "https://tools.example.com/mcp"}, "sends what models call to the MCP server 'https://tools.example.com/mcp'"),
+        (
+            {"mcp": "sh -c 'touch was-run'", "env": ["OPENAI_API_KEY"]},
+            "with OPENAI_API_KEY, which needs",
+        ),
+        (
+            {"mcp": "https://tools.example.com/mcp"},
+            "sends what models call to the MCP server 'https://tools.example.com/mcp'",
+        ),
     ],
     ids=str,
 )
@@ -141,7 +165,9 @@ def test_a_server_is_not_started_by_loading(folder: Path) -> None:
     path = write(folder, tools=[{"mcp": "touch was-run"}], strategy="tool-loop")
     task = load_task(path, trust=[folder])
     assert not Path("was-run").exists()
-    assert task.definition["tools"] == [{"mcp": ["touch", "was-run"], "session": "sample"}]
+    assert task.definition["tools"] == [
+        {"mcp": ["touch", "was-run"], "session": "sample"}
+    ]
 
 
 def test_without_the_extra_the_command_that_installs_it_is_named(
@@ -170,20 +196,51 @@ def test_without_the_extra_the_command_that_installs_it_is_named(
         ({"tools": "../../secret.json"}, "outside of this file's folder"),
         ({"tools": [{"mcp": "a", "sesion": "run"}]}, "Did you mean 'session'"),
         ({"answer": {"tool_choice": "auto"}}, "needs `tools`"),
-        ({"tools": [LOOK], "answer": {"tool_choice": "loook"}}, "none of: auto, none, required, look"),
+        (
+            {"tools": [LOOK], "answer": {"tool_choice": "loook"}},
+            "none of: auto, none, required, look",
+        ),
         ({"tools": [LOOK], "answer": {"parallel_tool_calls": "yes"}}, "true or false"),
         ({"tools": [LOOK], "prompt": {"user": "x", "format": "text"}}, "chat form"),
-        ({"tools": [LOOK], "answer": {"mode": "perplexity"}, "scorers": ["perplexity"]}, "mode perplexity"),
-        ({"tools": [LOOK], "prompt": {"user": ["a", "b"]}}, "'conversation' offers no tools: use 'tool-loop'"),
-        ({"tools": [LOOK], "prompt": {"user": ["a", "b"]}, "strategy": "single-draw"}, "use 'tool-loop'"),
+        (
+            {
+                "tools": [LOOK],
+                "answer": {"mode": "perplexity"},
+                "scorers": ["perplexity"],
+            },
+            "mode perplexity",
+        ),
+        (
+            {"tools": [LOOK], "prompt": {"user": ["a", "b"]}},
+            "'conversation' offers no tools: use 'tool-loop'",
+        ),
+        (
+            {
+                "tools": [LOOK],
+                "prompt": {"user": ["a", "b"]},
+                "strategy": "single-draw",
+            },
+            "use 'tool-loop'",
+        ),
         ({"tools": [LOOK], "strategy": "chain-of-thought"}, "offers no tools"),
         ({"strategy": "tool-loop"}, "needs tools"),
-        ({"tools": [LOOK], "strategy": {"name": "tool-loop", "results": "{{ input }}"}}, "row 1.*not JSON"),
-        ({"tools": [LOOK], "strategy": {"name": "tool-loop", "max_step": 3}}, "max_steps"),
+        (
+            {
+                "tools": [LOOK],
+                "strategy": {"name": "tool-loop", "results": "{{ input }}"},
+            },
+            "row 1.*not JSON",
+        ),
+        (
+            {"tools": [LOOK], "strategy": {"name": "tool-loop", "max_step": 3}},
+            "max_steps",
+        ),
     ],
     ids=str,
 )
-def test_a_mistake_is_said_with_its_place(folder: Path, changes: Any, sentence: str) -> None:
+def test_a_mistake_is_said_with_its_place(
+    folder: Path, changes: Any, sentence: str
+) -> None:
     with pytest.raises(EvalwrightError, match=sentence):
         load_task(write(folder, **changes))
 
@@ -193,7 +250,11 @@ def test_a_task_in_python_has_functions() -> None:
     def look() -> str:
         return "here"
 
-    definition = {**TASK, "tools": [look], "strategy": {"name": "tool-loop", "results": "{{ results }}"}}
+    definition = {
+        **TASK,
+        "tools": [look],
+        "strategy": {"name": "tool-loop", "results": "{{ results }}"},
+    }
     task = task_from_definition(definition)
     assert offered(task) == ["look"]
     assert task.definition["tools"] == [look.definition.as_dict()]
@@ -205,7 +266,11 @@ def test_columns_may_be_tools_in_a_file_of_several_tasks(folder: Path) -> None:
         task="looking-{{ n }}",
         for_each={"n": [1, 2]},
         tools="{{ tools }}",
-        strategy={"name": "tool-loop", "max_steps": "{{ n }}", "results": "{{ results }}"},
+        strategy={
+            "name": "tool-loop",
+            "max_steps": "{{ n }}",
+            "results": "{{ results }}",
+        },
     )
     task = load_task(f"{path}:looking-2")
     assert offered(task) == ["look"]
@@ -216,4 +281,6 @@ def test_tasks_without_tools_keep_their_hashes() -> None:
     """Hashes of a version that knew no tools."""
     task = load_task("factual-closed-book")
     assert task.samples.content_hash == "c09c46b95c00e73639fafe50f8948fcc"
-    assert run_identity("model", {}, [task], None, 0) == "2c4cd2c68c56fa4d61e4c1ffaab8ed79"
+    assert (
+        run_identity("model", {}, [task], None, 0) == "2c4cd2c68c56fa4d61e4c1ffaab8ed79"
+    )

@@ -43,10 +43,12 @@ class Filter(BaseModel):
 
 class Node(BaseModel):
     name: str
-    children: list["Node"] = []
+    children: list[Node] = []
 
 
-def called(function_tool: FunctionTool[..., Any], arguments: str, **limits: Any) -> ToolResult:
+def called(
+    function_tool: FunctionTool[..., Any], arguments: str, **limits: Any
+) -> ToolResult:
     """The result of one call."""
 
     async def call() -> ToolResult:
@@ -80,25 +82,60 @@ def search(
         count (int): how many.
         place: where.
     """
-    return repr((query, count, share, exact, order, unit, words, weights, place, options, chosen))
+    return repr(
+        (
+            query,
+            count,
+            share,
+            exact,
+            order,
+            unit,
+            words,
+            weights,
+            place,
+            options,
+            chosen,
+        )
+    )
 
 
 def test_the_schema_comes_from_annotations_and_docstring() -> None:
     assert search.definition.name == "search"
-    assert search.definition.description == "Search the archive.\n\nUse it for anything older than a week."
+    assert (
+        search.definition.description
+        == "Search the archive.\n\nUse it for anything older than a week."
+    )
     schema = search.definition.schema
     assert schema["required"] == ["query"]
     assert schema["additionalProperties"] is False
     properties = schema["properties"]
-    assert properties["query"] == {"type": "string", "description": "what to look for, in any language."}
-    assert properties["count"] == {"type": "integer", "description": "how many.", "default": 10}
+    assert properties["query"] == {
+        "type": "string",
+        "description": "what to look for, in any language.",
+    }
+    assert properties["count"] == {
+        "type": "integer",
+        "description": "how many.",
+        "default": 10,
+    }
     assert properties["share"] == {"type": "number", "default": 0.5}
-    assert properties["order"] == {"type": "string", "enum": ["new", "old"], "default": "new"}
+    assert properties["order"] == {
+        "type": "string",
+        "enum": ["new", "old"],
+        "default": "new",
+    }
     assert properties["unit"] == {"type": "string", "enum": ["c", "f"], "default": "c"}
-    assert properties["words"] == {"type": "array", "items": {"type": "string"}, "default": []}
+    assert properties["words"] == {
+        "type": "array",
+        "items": {"type": "string"},
+        "default": [],
+    }
     assert {"type": "null"} in properties["weights"]["anyOf"]
     assert "default" not in properties["weights"]
-    assert properties["place"]["anyOf"][0]["properties"]["y"] == {"type": "number", "default": 0.0}
+    assert properties["place"]["anyOf"][0]["properties"]["y"] == {
+        "type": "number",
+        "default": 0.0,
+    }
     assert properties["options"]["properties"] == {"limit": {"type": "integer"}}
     assert properties["chosen"]["anyOf"][0]["properties"]["title"] == {"type": "string"}
     assert "$ref" not in search.definition.parameters
@@ -110,7 +147,9 @@ def test_a_type_that_contains_itself_stays_a_definition() -> None:
         return root.children[0].name
 
     assert "$defs" in walk.definition.schema
-    assert called(walk, '{"root": {"name": "a", "children": [{"name": "b"}]}}').text == "b"
+    assert (
+        called(walk, '{"root": {"name": "a", "children": [{"name": "b"}]}}').text == "b"
+    )
 
 
 def test_names_of_the_enclosing_function_may_be_types() -> None:
@@ -143,18 +182,26 @@ def test_three_forms_of_docstrings_are_read(docstring: str) -> None:
 
 def test_an_annotation_may_have_the_description() -> None:
     @tool
-    def add(a: Annotated[int, "the first"], b: Annotated[int, Field(description="the second", ge=0)] = 0) -> int:
+    def add(
+        a: Annotated[int, "the first"],
+        b: Annotated[int, Field(description="the second", ge=0)] = 0,
+    ) -> int:
         """Add."""
         return a + b
 
     properties = add.definition.schema["properties"]
     assert properties["a"]["description"] == "the first"
-    assert properties["b"] == {"type": "integer", "minimum": 0, "description": "the second", "default": 0}
+    assert properties["b"] == {
+        "type": "integer",
+        "minimum": 0,
+        "description": "the second",
+        "default": 0,
+    }
     assert called(add, '{"a": 1, "b": 2}').text == "3"
     assert called(add, '{"a": 1, "b": -2}').is_error
 
 
-def no_type(x):  # type: ignore[no-untyped-def]  # noqa: ANN001
+def no_type(x):  # type: ignore[no-untyped-def]
     pass
 
 
@@ -198,20 +245,28 @@ def misdescribed(city: str) -> None:
     ("function", "sentence"),
     [
         (no_type, "The parameter 'x' of the tool 'no_type' has no type"),
-        (wrong_default, "The default of the parameter 'x' of the tool 'wrong_default', '3', is not"),
+        (
+            wrong_default,
+            "The default of the parameter 'x' of the tool 'wrong_default', '3', is not",
+        ),
         (none_default, "Write `| None`"),
         (any_number, "takes '\\*x: '?int'?', which models cannot be told"),
         (named, "takes '\\*\\*x"),
         (by_place, "positional only"),
         (no_json, "a type that JSON cannot express"),
         (unknown_name, "cannot be read: NameError"),
-        (misdescribed, "describes 'citty', which is none of its parameters. Did you mean 'city'"),
+        (
+            misdescribed,
+            "describes 'citty', which is none of its parameters. Did you mean 'city'",
+        ),
         (int, "A tool is a function"),
         (3, "A tool is a function"),
     ],
     ids=str,
 )
-def test_a_mismatch_is_a_sentence_at_the_decoration(function: Any, sentence: str) -> None:
+def test_a_mismatch_is_a_sentence_at_the_decoration(
+    function: Any, sentence: str
+) -> None:
     with pytest.raises(ConfigurationError, match=sentence):
         tool(function)
 
@@ -229,7 +284,10 @@ def test_a_mismatch_is_a_sentence_at_the_decoration(function: Any, sentence: str
         ('{"query": "a", "words": "b"}', "valid array"),
         ('{"query": "a", "place": {"y": 1}}', "is missing"),
         ('{"query": "a", "options": {"limits": 1}}', "limits"),
-        ('{"query": "a", "qury": "b"}', "There is no argument 'qury'. Did you mean 'query'?"),
+        (
+            '{"query": "a", "qury": "b"}',
+            "There is no argument 'qury'. Did you mean 'query'?",
+        ),
         ('{"query": "\\ud800"}', "cannot be read"),
         ("[", "not valid JSON"),
     ],
@@ -263,8 +321,14 @@ class Odd(Exception):
     [
         (ValueError("no such city"), "ValueError: no such city"),
         (KeyError("x"), "KeyError: 'x'"),
-        (FileNotFoundError(2, "No such file or directory", "/usr/lib/x/secret.txt"), "FileNotFoundError: No such file or directory"),
-        (RuntimeError("in /usr/lib/python3/x.py line 3, see /v1/users/3"), "RuntimeError: in [path] line 3, see /v1/users/3"),
+        (
+            FileNotFoundError(2, "No such file or directory", "/usr/lib/x/secret.txt"),
+            "FileNotFoundError: No such file or directory",
+        ),
+        (
+            RuntimeError("in /usr/lib/python3/x.py line 3, see /v1/users/3"),
+            "RuntimeError: in [path] line 3, see /v1/users/3",
+        ),
         (RuntimeError("x" * 100_000), "RuntimeError: " + "x" * 1_986),
         (TimeoutError("their own"), "TimeoutError"),
         (asyncio.CancelledError(), "CancelledError"),
@@ -275,7 +339,9 @@ class Odd(Exception):
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
 )
 @pytest.mark.parametrize("is_async", [False, True])
-def test_what_a_tool_raises_is_an_error_for_the_model(error: BaseException, text: str, is_async: bool) -> None:
+def test_what_a_tool_raises_is_an_error_for_the_model(
+    error: BaseException, text: str, is_async: bool
+) -> None:
     def fail() -> str:
         raise error
 
@@ -311,7 +377,9 @@ def test_results_are_text_or_json_and_bounded() -> None:
     assert called(give, "").is_error
     returned.append("x" * 1_000_000)
     cut = called(give, "", result_chars=100)
-    assert cut.text.startswith("x" * 100 + "\n[The result was cut: it has 1,000,000 characters")
+    assert cut.text.startswith(
+        "x" * 100 + "\n[The result was cut: it has 1,000,000 characters"
+    )
     assert len(cut.text) < 250
 
 
@@ -348,7 +416,11 @@ def test_plain_functions_do_not_block_each_other() -> None:
 
     async def both() -> list[ToolResult]:
         async with Toolbox([FunctionTools([meet])]) as toolbox:
-            return await asyncio.gather(toolbox.call(ToolCall("meet")), toolbox.call(ToolCall("meet")))
+            return list(
+                await asyncio.gather(
+                    toolbox.call(ToolCall("meet")), toolbox.call(ToolCall("meet"))
+                )
+            )
 
     assert [result.text for result in asyncio.run(both())] == ["met", "met"]
 
@@ -358,7 +430,9 @@ def test_an_unknown_tool_is_an_error_for_the_model() -> None:
         async with Toolbox([FunctionTools([search])]) as toolbox:
             return (await toolbox.call(ToolCall(name))).text
 
-    assert asyncio.run(call("serch")) == "There is no tool 'serch'. Did you mean 'search'?"
+    assert (
+        asyncio.run(call("serch")) == "There is no tool 'serch'. Did you mean 'search'?"
+    )
     assert "The tools are: search." in asyncio.run(call("x" * 10_000))
 
 

@@ -51,7 +51,9 @@ def answers(
 
     async def run() -> tuple[list[ToolDefinition], list[ToolResult]]:
         sources = [*others, McpTools(server, call_seconds)]
-        async with Toolbox(sources, call_seconds=call_seconds, result_chars=1_000) as toolbox:
+        async with Toolbox(
+            sources, call_seconds=call_seconds, result_chars=1_000
+        ) as toolbox:
             results = [await toolbox.call(ToolCall(*call)) for call in calls]
             return [*toolbox.definitions], results
 
@@ -152,13 +154,18 @@ def test_a_server_has_none_of_our_variables_but_those_that_are_named(
 
 
 def test_a_variable_that_is_not_set_is_said() -> None:
-    with pytest.raises(ConfigurationError, match="needs the variable NO_SUCH_VARIABLE"):
+    with pytest.raises(
+        ConfigurationError, match="The variable NO_SUCH_VARIABLE is not set"
+    ):
         answers(WEATHER, env=["NO_SUCH_VARIABLE"])
 
 
 def test_tools_may_be_chosen_and_renamed() -> None:
     definitions, (result,) = answers(
-        WEATHER, ("my-get_weather", '{"city": "Oslo"}'), only=["get_weather"], prefix="my-"
+        WEATHER,
+        ("my-get_weather", '{"city": "Oslo"}'),
+        only=["get_weather"],
+        prefix="my-",
     )
     assert [definition.name for definition in definitions] == ["my-get_weather"]
     assert result.text == "Oslo: 21 c"
@@ -169,7 +176,10 @@ def test_tools_may_be_chosen_and_renamed() -> None:
 def test_a_name_that_shadows_another_tool_is_a_sentence() -> None:
     echo = DefinedTools([ToolDefinition("echo")], "the task's definitions")
     message = fault(hostile("plain"), others=(echo,))
-    assert "Two tools have the name 'echo', one from the task's definitions and one from" in message
+    assert (
+        "Two tools have the name 'echo', one from the task's definitions and one from"
+        in message
+    )
 
 
 @pytest.mark.parametrize(
@@ -278,14 +288,17 @@ def odd() -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    "kind", ["compressed", "endless", "fails", "no-json", "other-id", "page", "redirects"]
+    "kind",
+    ["compressed", "endless", "fails", "no-json", "other-id", "page", "redirects"],
 )
 def test_an_address_that_is_no_server_is_a_sentence(kind: str, odd: str) -> None:
     message = fault(f"{odd}/{kind}", start_seconds=5 if kind == "other-id" else 60)
     assert message.startswith("The MCP server 'http://127.0.0.1")
 
 
-def test_headers_are_those_that_are_named(odd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_headers_are_those_that_are_named(
+    odd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TOOLS_TOKEN", "token-of-this-test-1234")
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     _Odd.seen.clear()
@@ -318,7 +331,11 @@ def test_settings_that_cannot_be_used(settings: dict[str, Any], sentence: str) -
 
 def test_records_have_the_names_of_variables_alone() -> None:
     server = read_server({"mcp": "a --b", "env": {"TOKEN": "a-secret"}}, None)
-    assert server.as_dict() == {"mcp": ["a", "--b"], "env": ["TOKEN"], "session": "sample"}
+    assert server.as_dict() == {
+        "mcp": ["a", "--b"],
+        "env": ["TOKEN"],
+        "session": "sample",
+    }
 
 
 def test_samples_may_share_a_session() -> None:
@@ -372,5 +389,7 @@ def test_nothing_is_left_running() -> None:
                 pass
 
         asyncio.run(run())
-        listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+        listing = subprocess.run(
+            ["ps", "-eo", "args"], capture_output=True, text=True, check=True
+        )
         assert f"hostile_server.py {kind} {mark}" not in listing.stdout

@@ -14,7 +14,11 @@ from evalwright.tools.scripted_results import ScriptedResults, read_results
 from evalwright.tools.toolbox import DefinedTools, Toolbox
 
 LISTED = [
-    {"name": "look", "arguments": {"city": "Oslo", "days": 2}, "result": {"warm": True}},
+    {
+        "name": "look",
+        "arguments": {"city": "Oslo", "days": 2},
+        "result": {"warm": True},
+    },
     {"name": "look", "result": "first"},
     {"name": "look", "result": "second", "is_error": True},
 ]
@@ -35,7 +39,9 @@ def results(listed: Any, *calls: tuple[str, str]) -> list[tuple[str, bool]]:
 
 def test_arguments_come_before_order_and_the_last_is_repeated() -> None:
     any_call = ("look", '{"city": "Rome"}')
-    assert results(LISTED, any_call, ("look", '{"days": 2.0, "city": "Oslo"}'), any_call, any_call) == [
+    assert results(
+        LISTED, any_call, ("look", '{"days": 2.0, "city": "Oslo"}'), any_call, any_call
+    ) == [
         ("first", False),
         ('{"warm": true}', False),
         ("second", True),
@@ -48,9 +54,14 @@ def test_a_call_without_a_result_is_an_error_for_the_model() -> None:
     assert results(only, ("look", '{"city": "Oslo", "days": true}')) == [
         ("The tool 'look' has no result for these arguments.", True)
     ]
-    assert results(only, ("book", "{}")) == [("The tool 'book' has no result here.", True)]
+    assert results(only, ("book", "{}")) == [
+        ("The tool 'book' has no result here.", True)
+    ]
     assert results(only, ("look", "{")) == [
-        ("The arguments are not valid JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1).", True)
+        (
+            "The arguments are not valid JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1).",
+            True,
+        )
     ]
 
 

@@ -89,13 +89,17 @@ def _begins_section(lines: list[str], index: int) -> bool:
 
 
 def _is_numpy_section(lines: list[str], index: int) -> bool:
-    is_underlined = index + 1 < len(lines) and re.fullmatch(r"-{3,}\s*", lines[index + 1])
+    is_underlined = index + 1 < len(lines) and re.fullmatch(
+        r"-{3,}\s*", lines[index + 1]
+    )
     return bool(is_underlined and _NUMPY_SECTION.fullmatch(lines[index]))
 
 
 def _end_of_section(lines: list[str], index: int) -> int:
     """Return the first line behind an indented section."""
-    while index < len(lines) and (not lines[index].strip() or lines[index][0].isspace()):
+    while index < len(lines) and (
+        not lines[index].strip() or lines[index][0].isspace()
+    ):
         index += 1
     return index
 
@@ -137,9 +141,7 @@ def _read_numpy(lines: list[str]) -> dict[str, str]:
     return _joined(texts)
 
 
-def _read_rest_field(
-    lines: list[str], index: int, parameters: dict[str, str]
-) -> int:
+def _read_rest_field(lines: list[str], index: int, parameters: dict[str, str]) -> int:
     """Read a field such as `:param int count: how many`, and return the line behind it."""
     match = _REST_FIELD.match(lines[index])
     assert match is not None
