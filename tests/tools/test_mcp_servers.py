@@ -374,6 +374,26 @@ def test_a_shared_server_that_died_is_started_again() -> None:
     assert asyncio.run(run()) == "Oslo: 21 c"
 
 
+def test_no_more_servers_run_than_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from evalwright.tools import mcp_tools
+
+    monkeypatch.setattr(mcp_tools, "MAX_PROCESSES", 1)
+    server = read_server({"mcp": hostile("plain")}, None)
+
+    async def sample() -> str:
+        async with Toolbox([McpTools(server)]) as toolbox:
+            return (await toolbox.call(ToolCall("echo"))).text
+
+    async def run() -> list[str]:
+        async with Toolbox([McpTools(server)]):
+            waiting = [asyncio.create_task(sample()) for _ in range(3)]
+            await asyncio.sleep(0.3)
+            assert not any(task.done() for task in waiting)
+        return [*await asyncio.gather(*waiting)]
+
+    assert asyncio.run(run()) == ["done"] * 3
+
+
 def test_nothing_is_left_running() -> None:
     """Servers end with their session, also one that does not listen."""
     for kind in ("plain", "silent", "flood-lines"):

@@ -83,6 +83,7 @@ class McpTools(ToolSource):
         self._name_by_shown_name: dict[str, str] = {}
         self._owner: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
+        self._slots: asyncio.Semaphore | None = None
         self.is_usable = True
 
     async def start(self) -> Sequence[ToolDefinition]:
@@ -93,6 +94,10 @@ class McpTools(ToolSource):
             MissingExtra: the `mcp` package is not installed.
         """
         check_installed()
+        if self._server.command and self._server.session == "sample":
+            slots = _process_slots()
+            await slots.acquire()  # a wait for others is no part of the server's time
+            self._slots = slots
         ready: asyncio.Future[list[ToolDefinition]] = (
             asyncio.get_running_loop().create_future()
         )
@@ -144,6 +149,14 @@ class McpTools(ToolSource):
 
     async def stop(self) -> None:
         """End the session, and the server if it is a process."""
+        try:
+            await self._end()
+        finally:
+            if self._slots is not None:
+                self._slots.release()
+                self._slots = None
+
+    async def _end(self) -> None:
         self._closing.set()
         owner = self._owner
         if owner is None:
@@ -158,8 +171,6 @@ class McpTools(ToolSource):
     async def _keep_open(self, ready: asyncio.Future[list[ToolDefinition]]) -> None:
         try:
             async with AsyncExitStack() as stack:
-                if self._server.command and self._server.session == "sample":
-                    await stack.enter_async_context(_process_slots())
                 from mcp import ClientSession
 
                 streams = await stack.enter_async_context(self._connection.streams())

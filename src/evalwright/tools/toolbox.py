@@ -244,8 +244,8 @@ class Toolbox:
         self._source_by_name[definition.name] = source
 
     async def _stop(self) -> None:
-        for source in self._sources:
-            await source.stop()
+        stopping = (source.stop() for source in self._sources)
+        await asyncio.gather(*stopping, return_exceptions=True)
 
 
 def source_failure(message: str) -> RequestFailed:
