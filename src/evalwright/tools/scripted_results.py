@@ -105,21 +105,13 @@ def _canonical(part: Any) -> Any:
 
 
 class ScriptedResults(ToolSource):
-    """Answers the calls of one conversation from a list of results.
-
-    Args:
-        results: the results.
-        covers_all: whether it answers the calls of all tools, also of those without a result.
-    """
+    """Answers the calls of one conversation from a list of results."""
 
     label = "the row's results"
 
-    def __init__(
-        self, results: Sequence[ScriptedResult], *, covers_all: bool = False
-    ) -> None:
+    def __init__(self, results: Sequence[ScriptedResult]) -> None:
         self._results = list(results)
         self._names = {entry.name for entry in results}
-        self._covers_all = covers_all
         self._used: set[int] = set()
 
     async def start(self) -> Sequence[ToolDefinition]:
@@ -128,7 +120,7 @@ class ScriptedResults(ToolSource):
 
     def answers(self, name: str) -> bool:
         """Return whether there is any result of the tool."""
-        return self._covers_all or name in self._names
+        return name in self._names
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolOutput:
         """Return the next result that fits; one for these arguments before one for any."""
