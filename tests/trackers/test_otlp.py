@@ -150,3 +150,25 @@ def test_an_endpoint_that_refuses_is_an_error(run: TrackedRun) -> None:
         pytest.raises(ConfigurationError, match="did not take"),
     ):
         log(run, address, "")
+
+
+def test_calls_of_tools_are_parts_of_messages() -> None:
+    from evalwright.trackers.otlp import _input_messages
+
+    call = {"name": "look", "arguments": "{}", "id": "c1"}
+    result = {"tool_call_id": "c1", "tool_name": "look"}
+    prompt = [
+        ["user", "Where?"],
+        ["assistant", "", {"tool_calls": [call]}],
+        ["tool", "here", result],
+    ]
+    assert _input_messages({"prompt": prompt})[1:] == [
+        {
+            "role": "assistant",
+            "parts": [{"type": "text", "content": ""}, {"type": "tool_call", **call}],
+        },
+        {
+            "role": "tool",
+            "parts": [{"type": "tool_call_response", "id": "c1", "response": "here"}],
+        },
+    ]

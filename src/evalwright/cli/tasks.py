@@ -529,7 +529,7 @@ def _read_parts(request_kind: str, prompt: Any) -> list[tuple[str, Any]]:
         return list(
             zip(("classify: premise", "classify: hypothesis"), prompt, strict=True)
         )
-    return [(role, content) for role, content in prompt]
+    return [(turn[0], turn[1]) for turn in prompt]
 
 
 def _as_json(setting: object) -> str:

@@ -115,7 +115,7 @@ class Renderer:
 
     def __call__(self, sample: Sample) -> Prompt:
         """Render the prompt of one sample."""
-        return _named(sample, self.render)
+        return per_sample(sample, self.render)
 
     def turns(self, sample: Sample) -> tuple[str, ...]:
         """Render the user turns that follow the first."""
@@ -136,7 +136,7 @@ class Renderer:
                 context["images"] = ("",) * len(self._images(context))
             return tuple(part(context) for part in self._users)
 
-        return _named(sample, rendered)
+        return per_sample(sample, rendered)
 
     def render(self, sample: Sample) -> Prompt:
         """Render like a call, but raise RowError."""
@@ -266,7 +266,7 @@ class Renderer:
         return head
 
 
-def _named(sample: Sample, render: Callable[[Sample], Rendered]) -> Rendered:
+def per_sample(sample: Sample, render: Callable[[Sample], Rendered]) -> Rendered:
     """Render something of a sample.
 
     Raises:

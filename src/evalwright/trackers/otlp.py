@@ -187,7 +187,10 @@ def _response_attributes(
     if with_texts:
         output = {
             "role": "assistant",
-            "parts": [{"type": "text", "content": _text(response.get("text", ""))}],
+            "parts": [
+                {"type": "text", "content": _text(response.get("text", ""))},
+                *map(_call_part, response.get("tool_calls", ())),
+            ],
             "finish_reason": str(response.get("finish_reason", "")),
         }
         attributes["gen_ai.input.messages"] = json.dumps(_input_messages(row))
@@ -196,19 +199,41 @@ def _response_attributes(
 
 
 def _input_messages(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The prompt as messages, pictures left out."""
+    """The prompt as messages, pictures left out; calls of tools and their results are parts."""
     prompt = row.get("prompt", "")
     turns = [("user", prompt)] if isinstance(prompt, str) else prompt
     messages = []
-    for role, content in turns:
+    for role, content, *extras in turns:
+        tool_fields = extras[0] if extras else {}
         pieces = content if isinstance(content, list) else [content]
         parts = [
             {"type": "text", "content": _text(piece)}
             for piece in pieces
             if isinstance(piece, str)
         ]
+        if role == "tool":
+            response = "".join(part["content"] for part in parts)
+            identifier = tool_fields.get("tool_call_id", "")
+            parts = [
+                {
+                    "type": "tool_call_response",
+                    "id": identifier,
+                    "response": response,
+                }
+            ]
+        parts += map(_call_part, tool_fields.get("tool_calls", ()))
         messages.append({"role": str(role or "user"), "parts": parts})
     return messages
+
+
+def _call_part(call: Mapping[str, Any]) -> dict[str, Any]:
+    """A call of a tool as a part of a message."""
+    return {
+        "type": "tool_call",
+        "id": call.get("id", ""),
+        "name": _text(call.get("name", "")),
+        "arguments": _text(call.get("arguments", "")),
+    }
 
 
 def _score_events(
