@@ -194,7 +194,7 @@ def replies(sample: Sample, random: Random) -> Iterator[Calls]:
         arguments = {
             parameter: written(name, parameter, gold_value(values[0]))
             for parameter, values in parameters.items()
-            if values[0] != ""
+            if values[:1] not in ([""], [])
         }
         gold.append((name, arguments))
         possible_by_call.append(parameters)
