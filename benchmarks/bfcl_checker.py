@@ -45,6 +45,10 @@ CATEGORIES = (
 )
 MODEL = "any-model"
 RAISES = "raises"
+RECORDED_PER_VERDICT = 5
+"""Replies of a category with the same verdict that --record writes."""
+RECORDED_SHARE = 0.02
+MAX_RECORDED_CHARS = 400
 Calls = list[tuple[str, dict[str, Any]]]
 Checker = Callable[[Sample, Sequence[Mapping[str, Any]], Calls], str]
 
@@ -91,7 +95,9 @@ def gold_value(value: Any) -> Any:
     """Return a value with the first alternative of each of its keys."""
     if isinstance(value, dict):
         return {
-            key: gold_value(values[0]) if isinstance(values, list) and values else values
+            key: gold_value(values[0])
+            if isinstance(values, list) and values
+            else values
             for key, values in value.items()
             if not isinstance(values, list) or values[:1] != [""]
         }
@@ -106,7 +112,9 @@ def as_source(value: Any, kind: str, language: str) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         suffixes = {"long": "L", "float": "f", "Bigint": "n"}
-        suffix = suffixes.get(kind, "") if language == "java" or kind == "Bigint" else ""
+        suffix = (
+            suffixes.get(kind, "") if language == "java" or kind == "Bigint" else ""
+        )
         return f"{value}{suffix}"
     if isinstance(value, str):
         return f'"{value}"' if kind == "quoted" else value
@@ -132,25 +140,68 @@ def changed_values(value: Any, random: Random) -> Iterator[Any]:
     if isinstance(value, bool):
         yield from (not value, int(value), str(value), str(value).lower())
     elif isinstance(value, int | float):
-        yield from (value + 1, -value, float(value), str(value), f"{value} ", bool(value))
+        yield from (
+            value + 1,
+            -value,
+            float(value),
+            str(value),
+            f"{value} ",
+            bool(value),
+        )
         if float(value).is_integer():
             yield int(value)
         yield value * (1 + 1e-12)
     elif isinstance(value, str):
-        yield from (value.upper(), value.lower(), value.title(), f" {value} ", f"{value}.")
-        yield from (value.replace(" ", "_"), value.replace(",", ""), value.replace("-", "/"))
-        yield from (value.replace(" ", ""), value.replace("'", '"'), f'"{value}"', f"'{value}'")
-        yield from (f"{value} x", value[:-1], "", value[::-1], f"{value}\n", f"{value}!", 5)
+        yield from (
+            value.upper(),
+            value.lower(),
+            value.title(),
+            f" {value} ",
+            f"{value}.",
+        )
+        yield from (
+            value.replace(" ", "_"),
+            value.replace(",", ""),
+            value.replace("-", "/"),
+        )
+        yield from (
+            value.replace(" ", ""),
+            value.replace("'", '"'),
+            f'"{value}"',
+            f"'{value}'",
+        )
+        yield from (
+            f"{value} x",
+            value[:-1],
+            "",
+            value[::-1],
+            f"{value}\n",
+            f"{value}!",
+            5,
+        )
         yield from ("é" + value, value.replace("a", "á"), value + "\u200b")
     elif isinstance(value, list):
-        yield from (value[::-1], value[:-1], [*value, *value[:1]], [], [[*value]], str(value))
+        yield from (
+            value[::-1],
+            value[:-1],
+            [*value, *value[:1]],
+            [],
+            [[*value]],
+            str(value),
+        )
         yield json.dumps(value)
         yield {"0": value}
         for index, part in enumerate(value[:3]):
             for changed in changed_values(part, random):
                 yield [*value[:index], changed, *value[index + 1 :]]
     elif isinstance(value, dict):
-        yield from ({}, {**value, "additional": 1}, json.dumps(value), [value], list(value))
+        yield from (
+            {},
+            {**value, "additional": 1},
+            json.dumps(value),
+            [value],
+            list(value),
+        )
         for key in list(value)[:4]:
             yield {name: part for name, part in value.items() if name != key}
             for changed in changed_values(value[key], random):
@@ -160,12 +211,39 @@ def changed_values(value: Any, random: Random) -> Iterator[Any]:
 def source_forms(value: Any, kind: str, language: str, random: Random) -> Iterator[Any]:
     """Yield notations of a value, right and wrong ones."""
     source = as_source(value, kind, language)
-    yield from (value, source, f'"{source}"', f"'{source}'", f" {source} ", f"{source};")
+    yield from (
+        value,
+        source,
+        f'"{source}"',
+        f"'{source}'",
+        f" {source} ",
+        f"{source};",
+    )
     yield from (f"{source}L", f"{source}f", f"{source}n", f"{source}\n", source.upper())
-    yield from ("true", "false", "null", "", "5", "5.0", "-1", "1e3", "[]", "{}", "[1, 2]")
-    yield from ("new ArrayList<>()", "new HashMap<>()", "new int[]{}", "new int[]{1, 2}")
+    yield from (
+        "true",
+        "false",
+        "null",
+        "",
+        "5",
+        "5.0",
+        "-1",
+        "1e3",
+        "[]",
+        "{}",
+        "[1, 2]",
+    )
+    yield from (
+        "new ArrayList<>()",
+        "new HashMap<>()",
+        "new int[]{}",
+        "new int[]{1, 2}",
+    )
     yield from ("[[1, 2], [3, 'x']]", "{a: 1, 'b': [1, 2]}", "new Array(1, 2)")
-    yield from ('new ArrayList<String>() {{ add("a"); add("b"); }}', "new HashMap<>() {}")
+    yield from (
+        'new ArrayList<String>() {{ add("a"); add("b"); }}',
+        "new HashMap<>() {}",
+    )
     for changed in changed_values(value, random):
         if changed is not None:
             yield as_source(changed, kind, language)
@@ -269,7 +347,9 @@ def main() -> None:
     settings = {"task_root": [str(data)], "scoring": "published"}
     corrected = bind("tool-calls", {"expected": "calls"})
     recorded: list[dict[str, Any]] = []
-    print("category                 replies  right  raises  published  label  corrected")
+    print(
+        "category                 replies  right  raises  published  label  corrected"
+    )
     totals: Counter[str] = Counter()
     for category in CATEGORIES:
         (task,) = load(category, settings, prompt_format="auto", chat=True)
@@ -280,6 +360,8 @@ def main() -> None:
         counts: Counter[str] = Counter()
         shown: Counter[str] = Counter()
         random = Random(category)
+        kept: Counter[str] = Counter()
+        recorded_by_verdict: Counter[str] = Counter()
         for sample in task.samples:
             seen = set()
             for calls in replies(sample, random):
@@ -311,8 +393,12 @@ def main() -> None:
                             shown[kind] += 1
                             print(f"  {kind}: {sample.id} {key[:200]}")
                             print(f"     {verdict.explanation} {verdict.unsure}")
-                if options.record and random.random() < 0.004:
-                    recorded.append(_recorded(sample, json.loads(key), theirs))
+                if options.record and len(key) < MAX_RECORDED_CHARS:
+                    kept[theirs] += random.random() < RECORDED_SHARE
+                    if kept[theirs] > recorded_by_verdict[theirs]:
+                        recorded_by_verdict[theirs] += 1
+                        recorded.append(_recorded(sample, json.loads(key), theirs))
+                    kept[theirs] = min(kept[theirs], RECORDED_PER_VERDICT)
         totals += counts
         _print_row(category, counts)
     _print_row("all", totals)

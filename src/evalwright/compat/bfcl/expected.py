@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
@@ -16,11 +16,17 @@ MAX_VARIANTS = 512
 
 def expected_calls(
     possible: Sequence[Mapping[str, Mapping[str, Sequence[Any]]]],
+    required: Mapping[str, Collection[str]],
 ) -> list[dict[str, Any]]:
     """Return expected calls in the form that rows of task files have.
 
     Alternatives within objects are multiplied out. A parameter that may be left out may also be an
     empty text, as in BFCL.
+
+    Args:
+        possible: the possible answers of a row.
+        required: by function, the parameters that its description requires, which cannot be left
+            out whatever the possible answers say.
     """
     calls = []
     for answer in possible:
@@ -36,7 +42,8 @@ def expected_calls(
                 for variant in islice(_variants(value), MAX_VARIANTS)
             ]
             if LEFT_OUT in values:
-                optional.append(parameter)
+                if parameter not in required.get(name, ()):
+                    optional.append(parameter)
                 variants.append(LEFT_OUT)
             arguments[parameter] = variants[0] if variants else None
             if variants[1:]:

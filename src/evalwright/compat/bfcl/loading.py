@@ -169,7 +169,13 @@ def _sample(row: BfclRow, category: Category) -> Sample:
         (turn["content"] for turn in reversed(row.turns) if turn["role"] == "user"), ""
     )
     metadata: dict[str, Any] = {
-        CALLS: expected_calls(row.possible),
+        CALLS: expected_calls(
+            row.possible,
+            {
+                function["name"]: function["parameters"]["required"]
+                for function in row.functions
+            },
+        ),
         CHECKED: {
             "category": category.name,
             "language": category.language,

@@ -20,7 +20,7 @@ MATCHES = (EXACT, LOOSE)
 WRONG_VALUE = "wrong value"
 WRONG_TYPE = "wrong type"
 REL_TOLERANCE = 1e-9
-"""Numbers closer than this share of the larger one are equal: 0.1 + 0.2 is 0.3."""
+"""Fractions closer than this share of the larger one are equal: 0.1 + 0.2 is 0.3."""
 ALIKE = 0.6
 """Share of common pairs of letters from which two texts may differ in their wording only."""
 MAX_COMPARED_CHARS = 2_000
@@ -129,7 +129,7 @@ def compare(
 
 
 def _same_number(expected: float, actual: float) -> bool:
-    if isinstance(expected, int) and isinstance(actual, int):
+    if isinstance(expected, int):
         return expected == actual
     try:
         return math.isclose(expected, actual, rel_tol=REL_TOLERANCE)
