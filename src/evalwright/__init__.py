@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from evalwright.strategies.registry import strategy
     from evalwright.tasks.decorator import task
     from evalwright.tasks.loading import load_task
+    from evalwright.tools.function_tool import tool
 
 _NAMES = {
     "api": "compare leaderboard open_run plan",
@@ -85,6 +86,7 @@ _NAMES = {
     "strategies.registry": "strategy",
     "tasks.decorator": "task",
     "tasks.loading": "load_task",
+    "tools.function_tool": "tool",
 }
 
 __all__ = [
@@ -137,6 +139,7 @@ __all__ = [
     "scorer",
     "strategy",
     "task",
+    "tool",
 ]
 
 if not TYPE_CHECKING:  # or a type checker would take every name for one that is there

@@ -19,6 +19,7 @@ from evalwright.core.requests import Prompt
 from evalwright.core.responses import Response, Usage
 from evalwright.core.shown import brief
 from evalwright.core.tool_calls import ToolCall
+from evalwright.core.tools import ToolDefinition
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,8 @@ class Answer:
         responses: the responses that the answer was formed from.
         strategy: how several draws were combined (each draw, the vote), as plain JSON for the
             record.
+        tools: definitions of the tools that the requests offered, where the task's own definition
+            does not list them.
     """
 
     text: str = ""
@@ -94,6 +97,7 @@ class Answer:
     prompt: Prompt = ""
     responses: tuple[Response, ...] = ()
     strategy: Mapping[str, Any] = field(default_factory=dict)
+    tools: tuple[ToolDefinition, ...] = ()
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:

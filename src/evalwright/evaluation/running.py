@@ -54,6 +54,7 @@ from evalwright.models.model_interface import LocalModel
 from evalwright.runs.callbacks import Callbacks
 from evalwright.runs.progress import ProgressReporter, Unfailing
 from evalwright.runs.reader import Run
+from evalwright.tools.shared_sources import close_shared_sources
 
 Made = TypeVar("Made")
 
@@ -109,7 +110,10 @@ async def run_plan(
             work = _run_all(
                 plan.runs, engine, reporter, budget, callbacks or Callbacks()
             )
-            return await interruptible(work, engine, grace, say)
+            try:
+                return await interruptible(work, engine, grace, say)
+            finally:
+                await close_shared_sources()
 
 
 async def interruptible(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 from evalwright.core.errors import (
     AbilityError,
@@ -18,6 +20,7 @@ from evalwright.models.model_interface import Model
 from evalwright.scorers.registry import JUDGE
 from evalwright.strategies.likelihood import RecordedColumn
 from evalwright.strategies.sampling import TARGET
+from evalwright.tools.task_tools import TaskTools
 
 
 def check_task(task: Task, model: Model, roles: Mapping[str, Model]) -> None:
@@ -111,11 +114,29 @@ def _check_first_request(task: Task, model: Model) -> None:
     )
     if sampling is None or render is None or not len(task.samples):
         return
-    why = model.refuses(sampling.request(render(task.samples[0]), 0))
+    sample = task.samples[0]
+    request = sampling.request(render(sample), 0)
+    tools = _tools_of(task.strategy)
+    if tools is not None:
+        request = replace(
+            request,
+            tools=tools.checked(sample),
+            tool_choice=sampling.tool_choice,
+            parallel_tool_calls=sampling.parallel_tool_calls,
+        )
+    why = model.refuses(request)
     if why is not None:
         raise ConfigurationError(
             f"The task '{task.name}' cannot be run: {why}{_without_images(task)}"
         )
+
+
+def _tools_of(strategy: Any) -> TaskTools | None:
+    """Return the tools that a strategy offers, or the strategy of its draws."""
+    while not hasattr(strategy, "tools") and hasattr(strategy, "inner"):
+        strategy = strategy.inner
+    tools: TaskTools | None = getattr(strategy, "tools", None)
+    return tools
 
 
 def _without_images(task: Task) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import Any
 
 from evalwright.core.errors import Failure
@@ -16,12 +17,17 @@ from evalwright.core.samples import (
     SampleRecord,
     Score,
 )
+from evalwright.core.tools import ToolDefinition
+
+TOOL_CALLS = "tool_calls"
+"""The calls that a strategy carried out; in `timing`, the seconds of each."""
 
 
 def record_row(record: SampleRecord) -> dict[str, Any]:
     """Convert a record to one line of `samples.jsonl`.
 
-    Latencies are under "timing", because only they differ between equal runs.
+    Latencies and the seconds of tools are under "timing", because only they differ between equal
+    runs.
     """
     sample = record.sample
     row: dict[str, Any] = {
@@ -100,6 +106,7 @@ def _answer_dict(answer: Answer) -> dict[str, Any]:
     optional |= {
         "log_likelihoods": [*answer.log_likelihoods] or None,
         "strategy": {**answer.strategy} or None,
+        "tools": [definition.as_dict() for definition in answer.tools] or None,
     }
     fields = {
         "prompt": prompt_payload(answer.prompt, recorded=True),
@@ -112,8 +119,24 @@ def _answer_dict(answer: Answer) -> dict[str, Any]:
     fields["timing"] = {
         "latency": [response.pop("latency", 0.0) for response in responses]
     }
+    if TOOL_CALLS in answer.strategy:
+        calls = [{**call} for call in answer.strategy[TOOL_CALLS]]
+        seconds = [call.pop("seconds", 0.0) for call in calls]
+        fields["strategy"] = {**answer.strategy, TOOL_CALLS: calls}
+        fields["timing"][TOOL_CALLS] = seconds
     fields["responses"] = responses
     return fields
+
+
+def _strategy_from(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what the strategy recorded, with the seconds of its calls of tools."""
+    strategy: Mapping[str, Any] = row.get("strategy", {})
+    if TOOL_CALLS not in strategy:
+        return strategy
+    seconds = row["timing"].get(TOOL_CALLS, ())
+    timed = zip_longest(strategy[TOOL_CALLS], seconds, fillvalue=0.0)
+    calls = [{**call, "seconds": spent} for call, spent in timed if call]
+    return {**strategy, TOOL_CALLS: calls}
 
 
 def _answer_from(row: Mapping[str, Any]) -> Answer:
@@ -124,7 +147,8 @@ def _answer_from(row: Mapping[str, Any]) -> Answer:
         reasoning=row.get("reasoning", ""),
         choice=row.get("choice"),
         log_likelihoods=tuple(row.get("log_likelihoods", ())),
-        strategy=row.get("strategy", {}),
+        strategy=_strategy_from(row),
+        tools=tuple(map(ToolDefinition.from_dict, row.get("tools", ()))),
         prompt=prompt_from(row["prompt"]),
         responses=tuple(
             Response.from_dict({**response_fields, "latency": latency})

@@ -8,29 +8,83 @@ from dataclasses import replace
 from typing import Any
 
 from evalwright.core.ask import Ask
-from evalwright.core.errors import ConfigurationError
+from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.core.outcomes import ANSWERED, outcome_of
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Ability, Message, Prompt
 from evalwright.core.samples import Answer, Sample
+from evalwright.core.tools import TOOL_CHOICES, ToolDefinition, check_tools
 from evalwright.strategies.sampling import TARGET, Sampling, answer_from
 from evalwright.strategies.task_setup import Setup
+from evalwright.tools.task_tools import TaskTools
+from evalwright.tools.toolbox import CALL_SECONDS, RESULT_CHARS
 
 
 class SingleDraw:
-    """Requests one answer to the rendered prompt."""
+    """Requests one answer to the rendered prompt.
+
+    Where the task offers tools, the calls in the reply are part of the answer, and nothing runs
+    them.
+    """
 
     needs: frozenset[Ability] = frozenset({"generate"})
+    offers_tools = True
 
-    def __init__(self, render: Callable[[Sample], Prompt], sampling: Sampling) -> None:
+    def __init__(
+        self,
+        render: Callable[[Sample], Prompt],
+        sampling: Sampling,
+        tools: TaskTools | None = None,
+    ) -> None:
         self.render = render
         self.sampling = sampling
+        self.tools = tools
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """Return the reply, with its reasoning separated."""
         prompt = self.render(sample)
-        response = await ask(TARGET, self.sampling.request(prompt, draw))
-        return answer_from(prompt, (response,))
+        if self.tools is None:
+            response = await ask(TARGET, self.sampling.request(prompt, draw))
+            return answer_from(prompt, (response,))
+        offered = await offered_tools(self.tools, sample)
+        response = await ask(TARGET, self.sampling.request(prompt, draw, offered))
+        answer = answer_from(prompt, (response,))
+        return replace(answer, tools=self.tools.recorded(offered))
+
+    def lacks(self, sample: Sample) -> str:
+        """Return why a sample cannot be answered, "" if it can."""
+        return tool_fault(self.tools, self.sampling, sample)
+
+
+async def offered_tools(tools: TaskTools, sample: Sample) -> tuple[ToolDefinition, ...]:
+    """Return the definitions of a sample's tools; servers are asked for theirs.
+
+    Raises:
+        RequestFailed: a server cannot be used.
+    """
+    if not tools.servers:
+        return tools.known(sample)
+    async with tools.toolbox(
+        sample, call_seconds=CALL_SECONDS, result_chars=RESULT_CHARS
+    ) as toolbox:
+        return toolbox.definitions
+
+
+def tool_fault(tools: TaskTools | None, sampling: Sampling, sample: Sample) -> str:
+    """Say why a sample's tools cannot be offered, without the last full stop; "" if they can."""
+    if tools is None:
+        return ""
+    try:
+        check_tools(tools.checked(sample), _known_choice(tools, sampling))
+    except UsageError as error:
+        return str(error).rstrip(".")
+    return ""
+
+
+def _known_choice(tools: TaskTools, sampling: Sampling) -> str | None:
+    """Return the choice as far as it can be checked: a server may have the tool that it names."""
+    choice = sampling.tool_choice
+    return None if tools.servers and choice not in TOOL_CHOICES else choice
 
 
 class Conversation:
@@ -81,9 +135,9 @@ def single_draw(setup: Setup) -> SingleDraw:
     if setup.turns is not None:
         raise ConfigurationError(
             "The task has several user turns, which 'single-draw' does not send: use"
-            " 'conversation'."
+            f" '{'conversation' if setup.tools is None else 'tool-loop'}'."
         )
-    return SingleDraw(setup.render, setup.sampling)
+    return SingleDraw(setup.render, setup.sampling, setup.tools)
 
 
 def conversation(setup: Setup) -> Conversation:

@@ -63,6 +63,7 @@ registry: Registry[Maker] = Registry(
         "self-consistency": "evalwright.strategies.vote:SelfConsistency",
         "single-draw": "evalwright.strategies.generate:single_draw",
         "temperature": "evalwright.strategies.generate:temperature",
+        "tool-loop": "evalwright.strategies.tool_loop:ToolLoop",
         "top-k": "evalwright.strategies.generate:top_k",
         "top-p": "evalwright.strategies.generate:top_p",
     },
@@ -165,6 +166,8 @@ def options_of(name: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 class _FunctionStrategy:
     """A strategy that is a plain function, with its options bound."""
+
+    offers_tools = True  # `setup.tools` is the function's to use
 
     def __init__(
         self,

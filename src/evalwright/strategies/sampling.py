@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evalwright.core.errors import Failure, RequestFailed
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import Generate, Prompt
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer
+from evalwright.core.tools import ToolDefinition, check_tools
 
 TARGET = "target"
 """The role of the model under test."""
@@ -35,6 +36,8 @@ class Sampling:
         json_schema: JSON schema that the reply must follow, as canonical text.
         length_penalty: exponent of the length by which beam search divides a score.
         early_stopping: when beam search stops: False, True or "never", as in transformers.
+        tool_choice: "auto", "none", "required" or the name of one tool, where tools are offered.
+        parallel_tool_calls: whether one reply may hold several calls.
     """
 
     max_tokens: int | None = None
@@ -51,9 +54,29 @@ class Sampling:
     json_schema: str | None = None
     length_penalty: float = 1.0
     early_stopping: bool | str = False
+    tool_choice: str | None = None
+    parallel_tool_calls: bool | None = None
 
-    def request(self, prompt: Prompt, draw: int) -> Generate:
-        """Build the request for one draw."""
+    def request(
+        self, prompt: Prompt, draw: int, tools: tuple[ToolDefinition, ...] = ()
+    ) -> Generate:
+        """Build the request for one draw, which offers these tools.
+
+        Raises:
+            ConfigurationError: `tool_choice` names none of them.
+        """
+        request = self._request(prompt, draw)
+        if not tools:
+            return request
+        check_tools(tools, self.tool_choice)
+        return replace(
+            request,
+            tools=tools,
+            tool_choice=self.tool_choice,
+            parallel_tool_calls=self.parallel_tool_calls,
+        )
+
+    def _request(self, prompt: Prompt, draw: int) -> Generate:
         return Generate(
             prompt,
             self.max_tokens,

@@ -73,6 +73,7 @@ class MultiDrawStrategy:
         self.n = n
         self.inner = inner_strategy(of, setup)
         self.needs = self.inner.needs
+        self.offers_tools = getattr(self.inner, "offers_tools", False)
         self.roles = {**getattr(self.inner, "roles", {}), **roles}
         self.render = setup.render
         self.sampling: Sampling = getattr(self.inner, "sampling", setup.sampling)

@@ -12,7 +12,9 @@ from evalwright.core.requests import Generate, Message, Prompt
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import Scorer
+from evalwright.core.tools import ToolDefinition
 from evalwright.strategies.sampling import Sampling, answer_from
+from evalwright.tools.task_tools import TaskTools
 
 Read = Callable[[Sample, Answer], str]
 """Reads an answer into a canonical form, equal for answers that agree; "" if unreadable."""
@@ -22,6 +24,10 @@ def _no_scorers(use: object) -> Any:
     raise ConfigurationError(
         "A strategy of this task cannot use scorers: it was not made from a task file."
     )
+
+
+def _no_templates(option: object) -> Callable[[Sample], Any]:
+    return lambda sample: option
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,8 @@ class Setup:
         separator: stands between the parts of a text prompt.
         reader: maps a scorer (None: the task's first) to a function that reads answers.
         scorer: maps a scorer as a task file names it to the bound scorer.
+        tools: the tools that the task offers; None if it offers none.
+        over_rows: maps an option with templates to a function that fills in a sample's columns.
     """
 
     render: Callable[[Sample], Prompt]
@@ -46,10 +54,14 @@ class Setup:
     separator: str = "\n\n"
     reader: Callable[[Any], Read] = _no_scorers
     scorer: Callable[[Any], Scorer] = _no_scorers
+    tools: TaskTools | None = None
+    over_rows: Callable[[Any], Callable[[Sample], Any]] = _no_templates
 
-    def request(self, prompt: Prompt, draw: int) -> Generate:
-        """Build the task's request for one draw of an answer to `prompt`."""
-        return self.sampling.request(prompt, draw)
+    def request(
+        self, prompt: Prompt, draw: int, tools: tuple[ToolDefinition, ...] = ()
+    ) -> Generate:
+        """Build the task's request for one draw of an answer to `prompt`, with these tools."""
+        return self.sampling.request(prompt, draw, tools)
 
     def followed(self, prompt: Prompt, reply: Response, question: str) -> Prompt:
         """Append the model's reply and a further question to the prompt.

@@ -5,7 +5,7 @@ It also rejects settings that contradict each other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from evalwright.core.errors import ConfigurationError, UsageError
@@ -16,11 +16,12 @@ from evalwright.scorers.registry import bind as bind_scorer
 from evalwright.strategies.registry import MODES, bind, options_of
 from evalwright.strategies.sampling import Sampling
 from evalwright.strategies.task_setup import Setup
-from evalwright.tasks import schema
+from evalwright.tasks import schema, templates
 from evalwright.tasks.index import TaskIndex
-from evalwright.tasks.prompts import Form, Renderer
-from evalwright.tasks.samples import RowError
+from evalwright.tasks.prompts import Form, Renderer, per_sample
+from evalwright.tasks.samples import Placed, RowError
 from evalwright.tasks.yaml_files import Document, plain
+from evalwright.tools.task_tools import TaskTools
 
 PromptFormat = Literal["auto", "chat", "text"]
 
@@ -96,6 +97,12 @@ def form_of(
             raise document.error(
                 ("prompt", "images"),
                 "images need the chat form of the prompt, not text.",
+            )
+        return "chat"
+    if file.tools is not None:
+        if "text" in (prompt_format, file.prompt.format):
+            raise document.error(
+                ("tools",), "tools need the chat form of the prompt, not text."
             )
         return "chat"
     form = prompt_format if prompt_format != "auto" else file.prompt.format
@@ -189,6 +196,16 @@ def check_mode(
             ("answer", "reasoning_budget"),
             "give `reasoning_effort` or `reasoning_budget`, not both.",
         )
+    if file.tools is not None and mode != "generate":
+        raise document.error(
+            ("tools",), f"tools cannot be used with the mode {mode}."
+        )
+    if file.tools is None:
+        for name in ("tool_choice", "parallel_tool_calls"):
+            if getattr(drawing, name) is not None:
+                raise document.error(
+                    ("answer", name), f"`answer.{name}` needs `tools`."
+                )
     if prompt.images is not None:
         if mode != "generate":
             raise document.error(
@@ -304,6 +321,7 @@ def strategy_of(
     drawing: schema.Drawing,
     renderer: Renderer,
     scorers: Sequence[Scorer],
+    tools: TaskTools | None = None,
 ) -> Strategy:
     """Make the strategy that the file names, or that of its mode, with the renderer.
 
@@ -321,6 +339,8 @@ def strategy_of(
         separator=prompt.separator,
         reader=lambda use: _reader(use, scorers),
         scorer=lambda use: _scorer(use, scorers),
+        tools=tools,
+        over_rows=lambda option: _over_rows(option, document, renderer),
     )
     name = "conversation" if has_several_turns else "single-draw"
     if mode != "generate":
@@ -339,6 +359,12 @@ def strategy_of(
         strategy = bind(name, setup, options)
     except UsageError as error:
         raise document.error(("strategy",), str(error)) from None
+    if tools is not None and not getattr(strategy, "offers_tools", False):
+        raise document.error(
+            ("strategy",),
+            f"the strategy '{name}' offers no tools: use 'tool-loop', or 'single-draw' for"
+            " the calls of the first reply.",
+        )
     drawn = getattr(strategy, "sampling", None)
     if file.answer.draws > 1 and drawn is not None and drawn.temperature == 0:
         raise document.error(
@@ -349,6 +375,18 @@ def strategy_of(
     if form == "chat":
         strategy.needs = strategy.needs | {"chat"}
     return strategy
+
+
+def _over_rows(
+    option: Any, document: Document, renderer: Renderer
+) -> Callable[[Sample], Any]:
+    """Return a function that fills the columns of a sample into a strategy's option."""
+    render = Placed(
+        templates.structure, option, "strategy", document, ("strategy",)
+    )
+    return lambda sample: per_sample(
+        sample, lambda sample: render(renderer.context(sample))
+    )
 
 
 def _sampling(drawing: schema.Drawing) -> Sampling:

@@ -28,6 +28,7 @@ from evalwright.tasks.datasets.copies import FIRST_FETCH, first_fetched
 from evalwright.tasks.datasets.opening import Filter, open_rows
 from evalwright.tasks.definitions import Definition
 from evalwright.tasks.few_shot import Shots
+from evalwright.tasks.offered_tools import read_tools
 from evalwright.tasks.prompt_files import with_prompt_file
 from evalwright.tasks.prompts import Form, Renderer
 from evalwright.tasks.samples import (
@@ -98,8 +99,12 @@ def compile_task(
         open_ended=file.answer.mode == "generate",
         exact=file.answer.mode in ("perplexity", "classify"),
     )
+    offered = read_tools(file.tools, document, renderer)
+    if offered is not None:
+        file = file.model_copy(update={"tools": offered.recorded})
     if strategy is None:
-        strategy = strategy_of(file, document, form, drawing, renderer, scorers)
+        tools = None if offered is None else offered.tools
+        strategy = strategy_of(file, document, form, drawing, renderer, scorers, tools)
     pool: FileSamples | None = None
     try:
         if lost is not None:
@@ -305,7 +310,7 @@ class _Data:
                 self.renderer.form,
                 plain(
                     {
-                        **self.file.model_dump(exclude={"strategy", "board"}),
+                        **_identifying(self.file),
                         **recorded_strategy(self.file),
                     }
                 ),
@@ -342,6 +347,18 @@ class _Data:
                     shots.check(sample, n_own=1)
             except RowError as error:
                 raise DatasetError(f"{samples.where(index)}: {error}.") from None
+
+
+def _identifying(file: schema.TaskFile) -> dict[str, Any]:
+    """Return what identifies a task's checked rows; keys added later only where they are used."""
+    values = file.model_dump(exclude={"strategy", "board"})
+    if values["tools"] is None:
+        del values["tools"]
+    for drawing in (values["answer"], values["answer"]["text"], values["answer"]["chat"]):
+        for name in ("tool_choice", "parallel_tool_calls"):
+            if drawing is not None and drawing[name] is None:
+                del drawing[name]
+    return values
 
 
 def _resolved(

@@ -115,7 +115,7 @@ class Renderer:
 
     def __call__(self, sample: Sample) -> Prompt:
         """Render the prompt of one sample."""
-        return _named(sample, self.render)
+        return per_sample(sample, self.render)
 
     def turns(self, sample: Sample) -> tuple[str, ...]:
         """Render the user turns that follow the first."""
@@ -138,7 +138,7 @@ class Renderer:
             # A row may have fewer turns than others of its task.
             return (first, *(turn for turn in later if turn.strip()))
 
-        return _named(sample, rendered)
+        return per_sample(sample, rendered)
 
     def render(self, sample: Sample) -> Prompt:
         """Render like a call, but raise RowError."""
@@ -268,7 +268,7 @@ class Renderer:
         return head
 
 
-def _named(sample: Sample, render: Callable[[Sample], Rendered]) -> Rendered:
+def per_sample(sample: Sample, render: Callable[[Sample], Rendered]) -> Rendered:
     """Render something of a sample.
 
     Raises:

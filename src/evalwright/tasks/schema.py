@@ -274,6 +274,8 @@ class Drawing(Part):
     reasoning_effort: Text | None = None
     reasoning_budget: int | None = Field(default=None, ge=1)
     json_schema: str | None = None
+    tool_choice: Text | None = None
+    parallel_tool_calls: bool | None = None
 
     @field_validator("json_schema", mode="before")
     @classmethod
@@ -420,6 +422,8 @@ class TaskFile(Part):
     sample: Sample = Field(default_factory=Sample)
     prompt: Prompt = Field(default_factory=Prompt)
     answer: Answer = Field(default_factory=Answer)
+    # A template over rows, or a list of definitions, files and servers (`tasks.offered_tools`).
+    tools: Any = None
     strategy: StrategyUse | None = None
     scorers: list[ScorerUse] | None = None
     metrics: list[MetricUse] | None = None

@@ -169,6 +169,34 @@ class Document:
             f" '{shown_path(place.file.parent)}'.",
         )
 
+    def require_trust(self, path: KeyPath, what: str) -> None:
+        """Raise TaskError unless what is written at `path` may run code or reach a server.
+
+        Overrides, Python and the bundled tasks may; a file may if it is in a folder that the user
+        trusts.
+
+        Args:
+            path: the place.
+            what: what it would do, as in "runs the Python file 'tools.py'".
+        """
+        place = self.place(path)
+        if place is None or any(
+            path[:length] in self.bases for length in range(1, len(path) + 1)
+        ):
+            return
+        file = place.file.resolve()
+        if file.is_relative_to(Path(__file__).resolve().parent / "library"):
+            return
+        if any(file.is_relative_to(folder.resolve()) for folder in self.trust.folders):
+            self.trust.used = True
+            return
+        folder = shown_path(place.file.parent)
+        raise self.error(
+            path,
+            f"this {what}, which needs your permission. If you trust the task files in"
+            f" '{folder}', add --trust '{folder}'.",
+        )
+
     def error(self, path: KeyPath, message: str) -> TaskError:
         """Make a TaskError at that place."""
         return TaskError(f"{self.at(path)}: {message}")
