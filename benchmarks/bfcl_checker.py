@@ -118,6 +118,8 @@ def as_source(value: Any, kind: str, language: str) -> str:
         return f"{value}{suffix}"
     if isinstance(value, str):
         return f'"{value}"' if kind == "quoted" else value
+    if value is None:
+        return "null"
     inner = "quoted"
     if isinstance(value, list):
         parts = ", ".join(as_source(part, inner, language) for part in value)

@@ -250,10 +250,10 @@ def _same_but_type(expected: Any, actual: Any, match: Match) -> str:
     """Say how a value of another type has the same content; "" if it has not."""
     if isinstance(actual, list) and len(actual) == 1:
         inner_equal = compare(expected, actual[0], match) is None
-        return "the value stands in a list" if inner_equal else ""
+        return "the value is in a list" if inner_equal else ""
     if isinstance(expected, list) and len(expected) == 1:
         inner_equal = compare(expected[0], actual, match) is None
-        return "the value should stand in a list" if inner_equal else ""
+        return "the value should be in a list" if inner_equal else ""
     scalars = (str, int, float, bool)
     if isinstance(expected, scalars) and isinstance(actual, scalars):
         same = _scalar_text(expected) == _scalar_text(actual)

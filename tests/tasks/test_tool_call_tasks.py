@@ -1,0 +1,78 @@
+"""The bundled tasks on calls of tools: how many items, of which kinds, and that all can be solved."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from evalwright.analysis.task_checks.examining import examine
+from evalwright.core.tasks import Task
+from evalwright.tasks.loading import load_task
+
+LANGUAGES = ("en", "id", "ko", "th")
+SCRIPTS = {"en": "[A-Za-z]", "id": "[A-Za-z]", "ko": "[가-힣]", "th": "[ก-๛]"}
+N_ITEMS = {"en": (30, 8), "id": (29, 8), "ko": (30, 8), "th": (29, 8)}
+
+
+@pytest.fixture(scope="module")
+def tasks() -> dict[str, Task]:
+    names = [f"tool-{part}-{code}" for part in ("calls", "turns") for code in LANGUAGES]
+    return {name: load_task(name) for name in names}
+
+
+def test_counts(tasks: dict[str, Task]) -> None:
+    assert sum(len(task.samples) for task in tasks.values()) == 150
+    for code, (n_calls, n_turns) in N_ITEMS.items():
+        assert len(tasks[f"tool-calls-{code}"].samples) == n_calls
+        assert len(tasks[f"tool-turns-{code}"].samples) == n_turns
+        kinds = Counter(
+            sample.metadata["kind"] for sample in tasks[f"tool-calls-{code}"].samples
+        )
+        assert kinds == {"single": 14, "parallel": 8, "none": n_calls - 22}
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_every_item_is_in_its_language_and_offers_three_to_five_tools(
+    tasks: dict[str, Task], code: str
+) -> None:
+    names = set()
+    for part in ("calls", "turns"):
+        for sample in tasks[f"tool-{part}-{code}"].samples:
+            offered = [tool["name"] for tool in sample.row["tools"]]
+            names |= set(offered)
+            assert 3 <= len(offered) <= 8
+            assert len(set(offered)) == len(offered)
+            letters = re.findall(r"[^\W\d_]", sample.input)
+            of_script = [
+                letter for letter in letters if re.match(SCRIPTS[code], letter)
+            ]
+            assert len(of_script) >= 0.6 * len(letters), sample.input
+    assert 8 <= len(names) <= 20
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_gold_calls_score_1_and_answers_that_ignore_the_question_score_at_chance(
+    tasks: dict[str, Task], code: str
+) -> None:
+    parts = [tasks[f"tool-calls-{code}"], tasks[f"tool-turns-{code}"]]
+    examinations = list(examine(parts))
+    faults = [
+        finding.text
+        for examination in examinations
+        for finding in examination.findings
+        if not finding.ok
+    ]
+    assert not faults
+    texts = [finding.text for finding in examinations[-1].findings]
+    assert any("empty answers: 0%" in text for text in texts)
+
+
+def test_dates_of_the_expected_calls_are_within_a_year_of_the_day(
+    tasks: dict[str, Task],
+) -> None:
+    for task in tasks.values():
+        for sample in task.samples:
+            for year in re.findall(r"\b(20\d\d)-\d\d-\d\d", str(sample.row["calls"])):
+                assert year == "2026", sample.id
