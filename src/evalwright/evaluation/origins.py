@@ -98,6 +98,8 @@ FILES: frozenset[tuple[str, ...]] = frozenset(
     }
 )
 """Settings of tasks that are names of files."""
+TOOLS = "tools"
+"""The setting of tasks that may name Python files and servers."""
 _TOKENIZERS = frozenset(
     (*dataset, dataset_kind, "tokenizer")
     for dataset in _DATASETS
@@ -213,12 +215,13 @@ def require_allowed(
 def _digest(file: Path, settings: Sequence[Setting], folder: Path) -> str:
     """Return the digest of the file and the plug-ins that it names.
 
-    It is "" if the file trusts folders or runs functions, whose Python may change at any time,
-    as may what it imports.
+    It is "" if the file trusts folders, or runs functions, tools or servers, whose code may change
+    at any time, as may what it imports.
     """
     if any(
         setting.path[:2] == ("dialect", "trust")
         or (isinstance(setting.value, str) and runs_python(setting.value))
+        or TOOLS in setting.path
         for setting in settings
     ):
         return ""
@@ -417,8 +420,15 @@ def _provider_of(spec: Any) -> str:
 def _files(
     overrides: Any, folder: Path, at: KeyPath, path: tuple[str, ...] = ()
 ) -> Iterator[Setting]:
-    """Yield the names of files in overrides that lead outside."""
-    if isinstance(overrides, Mapping):
+    """Yield the names of files in overrides that lead outside, and tools that run something."""
+    if path[:1] == (TOOLS,):
+        if _runs_tools(overrides, path) or any(
+            not is_within(folder / file, folder, Path.cwd())
+            for file in listed(overrides)
+            if isinstance(file, str) and file.endswith(".json")
+        ):
+            yield Setting(at, overrides)
+    elif isinstance(overrides, Mapping):
         for key, override in overrides.items():
             yield from _files(
                 override, folder, (*at, str(key)), (*path, *str(key).split("."))
@@ -438,6 +448,17 @@ def _files(
         )
     ):
         yield Setting(at, overrides)
+
+
+def _runs_tools(tools: Any, path: tuple[str, ...]) -> bool:
+    """Return whether a task's `tools` name a Python file or an MCP server."""
+    if "mcp" in path:
+        return True
+    if isinstance(tools, Mapping):
+        return "mcp" in tools
+    if isinstance(tools, list | tuple):
+        return any(_runs_tools(entry, ()) for entry in tools)
+    return isinstance(tools, str) and (tools.endswith(".py") or ".py:" in tools)
 
 
 def listed(setting: Any) -> list[Any]:

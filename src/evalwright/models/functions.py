@@ -35,6 +35,7 @@ from evalwright.models.model_interface import (
     stopped_response,
     unknown_fingerprint,
 )
+from evalwright.models.reply_mappings import reply_to
 
 SETTINGS = ("max_tokens", "temperature", "top_p", "stop", "seed", "draw", *OPTIONS)
 """Settings of a request that a function gets if it has a keyword-only parameter of that name."""
@@ -125,6 +126,8 @@ class FunctionModel(Model):
             request, Generate
         )  # a function can do nothing else, which was checked before
         settings = {name: getattr(request, name) for name in self.signature.settings}
+        if "tools" in settings:
+            settings["tools"] = [definition.as_dict() for definition in request.tools]
         return (
             _as_messages(request.prompt)
             if self.signature.messages
@@ -139,6 +142,8 @@ class FunctionModel(Model):
         """
         if isinstance(returned, Response):
             return returned
+        if isinstance(returned, Mapping):
+            return reply_to(request, returned, self.name)
         if isinstance(returned, str):
             assert isinstance(request, Generate)
             return stopped_response(str(returned), request.stop)
@@ -300,7 +305,8 @@ def function_model(
         function: `def f(prompt: str) -> str`, `async def f(prompt: str) -> str`, or `def f(prompts:
             list[str]) -> list[str]`. A parameter called `messages` gets chat messages. Keyword-only
             parameters get settings of the request: max_tokens, temperature, top_p, stop, seed,
-            draw.
+            draw; `tools` gets the definitions of tools, and the function may then return a mapping
+            with `text` and `tool_calls`.
         name: the name shown on boards; by default the function's.
         fingerprint: identifies what answers, so that runs share its responses.
         batch_size: prompts in one call, for a function that takes a list.

@@ -45,6 +45,7 @@ from evalwright.core.requests import (
 from evalwright.core.responses import Response
 from evalwright.models.local.model_files import file_state
 from evalwright.models.model_interface import EVERY_OPTION, LocalModel, fingerprint_of
+from evalwright.models.reply_mappings import response_from_mapping
 
 Subject = tuple[str, Any, str]
 """What a response answers: kind, prompt as JSON, continuation.
@@ -52,6 +53,8 @@ Subject = tuple[str, Any, str]
 The kind is "generate", "input", "log-likelihood" or "rolling".
 """
 
+TOOL_CALLS = "tool_calls"
+"""The key of a record's `strategy` that has the calls that were carried out."""
 _INPUT_LINES = 60
 """A recorded `input` is looked for among this many lines at the end of a prompt."""
 
@@ -302,7 +305,7 @@ def _from_sample_row(row: Mapping[str, Any]) -> Iterator[_Recorded]:
     if not scored:
         for draw, response in _draws(row, len(responses)):
             yield _Recorded(("generate", prompt, ""), draw, responses[response])
-        if "strategy" not in row:
+        if "strategy" not in row or TOOL_CALLS in row["strategy"]:
             yield from _generated(prompt, responses, row["draw"])
         return
     answers = [_with_likelihood(*pair) for pair in zip(responses, scored, strict=True)]
@@ -350,13 +353,10 @@ def _generated(
     before it; or several draws.
     """
     last = len(responses) - 1
-    if last > 0 and _is_conversation(prompt, responses):
-        for index, response in enumerate(responses):
-            yield _Recorded(
-                ("generate", prompt[: len(prompt) - 2 * (last - index)], ""),
-                draw,
-                response,
-            )
+    ends = _ends_of_prompts(prompt, responses) if last > 0 else None
+    if ends is not None:
+        for end, response in zip(ends, responses, strict=True):
+            yield _Recorded(("generate", prompt[:end], ""), draw, response)
         return
     for index, response in enumerate(responses):
         yield _Recorded(
@@ -364,16 +364,25 @@ def _generated(
         )
 
 
-def _is_conversation(prompt: Any, responses: list[Response]) -> bool:
-    """Return whether every reply but the last is in the prompt, two messages apart."""
+def _ends_of_prompts(prompt: Any, responses: list[Response]) -> list[int] | None:
+    """Return how many messages were sent for each response of a conversation.
+
+    It is one if every reply but the last is an assistant's turn of the prompt: each followed by one
+    question, or by results of tools. None if it is none.
+    """
+    if not isinstance(prompt, list):
+        return None
     earlier = responses[:-1]
-    if not isinstance(prompt, list) or len(prompt) <= 2 * len(earlier):
-        return False
-    replies = prompt[len(prompt) - 2 * len(earlier) :: 2]
-    return all(
-        role == "assistant" and text == separate_reasoning(response).answer
-        for (role, text), response in zip(replies, earlier, strict=True)
-    )
+    places = [index for index, turn in enumerate(prompt) if turn[0] == "assistant"]
+    places = places[max(0, len(places) - len(earlier)) :]
+    has_results = any(turn[0] == "tool" for turn in prompt)
+    alternating = [*range(len(prompt) - 2 * len(earlier), len(prompt), 2)]
+    if len(places) != len(earlier) or not (has_results or places == alternating):
+        return None
+    for place, response in zip(places, earlier, strict=True):
+        if prompt[place][1] != separate_reasoning(response).answer:
+            return None
+    return [*places, len(prompt)]
 
 
 def _with_likelihood(response: Response, value: float) -> Response:
@@ -403,7 +412,7 @@ def _from_plain_row(row: Mapping[str, Any]) -> _Recorded:
         raise ValueError("it has no 'response'")
     answer = row["response"]
     if isinstance(answer, Mapping):
-        response = Response.from_dict(dict(answer))
+        response = response_from_mapping(answer)
     else:
         response = Response(_text(row, "response"), finish_reason="stop")
     if "prompt" in row:
@@ -426,7 +435,8 @@ def _prompt(value: Any) -> Any:
         for turn in value
     ]
     for turn in turns:
-        if not isinstance(turn, list) or [type(part) for part in turn] != [str, str]:
+        kinds = [type(part) for part in turn] if isinstance(turn, list) else []
+        if kinds[:2] != [str, str] or kinds[2:] not in ([], [dict]):
             raise ValueError(
                 "a message of 'prompt' must have a role and a content, both text"
             )

@@ -7,7 +7,8 @@ No model is behind them.
     ScriptedModel(lambda request: "Paris")                   by a function
     ScriptedModel(["first", RateLimited("slow down"), "third"])      one after another
 
-An answer may be a Response, a text, a number or numbers, or a RequestError (raised or given). What
+An answer may be a Response, a text, a mapping with `text` and `tool_calls`
+(`models.reply_mappings`), a number or numbers, or a RequestError (raised or given). What
 a text means depends on the request: it is the reply to a Generate; to a LogLikelihood it says what
 the model would have written, so that this continuation is certain and any other is not.
 
@@ -22,6 +23,7 @@ import inspect
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from typing import Any, get_args
@@ -55,8 +57,9 @@ from evalwright.models.model_interface import (
     RemoteModel,
     fingerprint_of,
 )
+from evalwright.models.reply_mappings import reply_to
 
-Scripted = Response | RequestError | str | float | Sequence[float]
+Scripted = Response | RequestError | str | float | Sequence[float] | Mapping[str, Any]
 Script = Callable[[Request], Scripted | Awaitable[Scripted]]
 Answers = str | Script | Mapping[Any, Scripted] | Sequence[Scripted]
 Failures = Callable[[Request, int], RequestError | None]
@@ -134,7 +137,8 @@ class _Scripted(Model):
 class ScriptedModel(_Scripted, RemoteModel):
     """A model that follows a script, for tests and baselines; to the engine it is a remote model.
 
-    An answer in the script is a Response, a text, a number or numbers, or a RequestError::
+    An answer in the script is a Response, a text, a mapping with `text` and `tool_calls`, a number
+    or numbers, or a RequestError::
 
         ScriptedModel("Paris")                                        # always the same
         ScriptedModel({"2 + 2 =": "4"})                               # by prompt
@@ -213,6 +217,8 @@ def _as_response(scripted: Any, request: Request, seconds: float) -> Response:
         return scripted
     if isinstance(scripted, RequestError):
         raise scripted
+    if isinstance(scripted, Mapping) and isinstance(request, Generate):
+        return replace(reply_to(request, scripted, "The script"), latency=seconds)
     if isinstance(scripted, str):
         if isinstance(request, Generate):
             return Response(scripted, finish_reason="stop", latency=seconds)

@@ -550,8 +550,23 @@ def _line_parts() -> SchemaValidator:
         "gold": form.list_schema(form.int_schema()),
         "log_likelihoods": form.list_schema(form.float_schema()),
         "passages": form.list_schema(typed_dict(True, text=text)),
-        "responses": form.list_schema(typed_dict(False, usage=usage, cost=amount)),
-        "timing": typed_dict(False, latency=form.list_schema(amount)),
+        "responses": form.list_schema(
+            typed_dict(
+                False,
+                usage=usage,
+                cost=amount,
+                tool_calls=form.list_schema(
+                    typed_dict(True, name=text, arguments=text)
+                ),
+            )
+        ),
+        "strategy": typed_dict(False, tool_calls=form.list_schema(mapping)),
+        "timing": typed_dict(
+            False,
+            latency=form.list_schema(amount),
+            tool_calls=form.list_schema(amount),
+        ),
+        "tools": form.list_schema(typed_dict(True, name=text, parameters=mapping)),
         "failure": form.nullable_schema(failed),
         "score_failures": form.dict_schema(values_schema=failed),
         UNDECIDED: form.dict_schema(values_schema=mapping),

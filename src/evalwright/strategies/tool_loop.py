@@ -123,6 +123,7 @@ class ToolLoop:
         return replace(
             answer,
             strategy={
+                "name": "tool-loop",
                 "steps": len(talk.responses),
                 "ended": talk.ended,
                 "tool_calls": talk.calls,
