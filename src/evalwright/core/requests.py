@@ -74,7 +74,7 @@ class Message:
         """Return the form that chat templates take: a plain text, or a list of typed parts.
 
         It does not contain the bytes of images. The arguments of calls are mappings, as templates
-        expect them; malformed ones stay text.
+        expect them: malformed ones are the text under the key "arguments".
         """
         if isinstance(self.content, str):
             return {"role": self.role, "content": self.content, **self._tool_fields()}
@@ -100,7 +100,7 @@ class Message:
             try:
                 arguments: Any = call.parsed()
             except ValueError:
-                arguments = call.arguments
+                arguments = {"arguments": call.arguments}
             function = {"name": call.name, "arguments": arguments}
             calls.append(
                 {

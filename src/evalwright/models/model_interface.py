@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 IMAGES = "images"
 TOOLS = "tools"
+TOOL_OPTIONS = frozenset((TOOLS, "tool_choice", "parallel_tool_calls"))
+"""What a model that can call tools carries."""
 EVERY_OPTION = frozenset((*OPTIONS, IMAGES))
 """Everything that `Model.carries` may contain.
 

@@ -148,7 +148,19 @@ class Answering(ABC):
         yield from self._likelihoods(scored)
         if jobs:
             for job_index, response in self.write([job for _, job in jobs]):
-                yield jobs[job_index][0], response
+                index, job = jobs[job_index]
+                yield index, self._with_calls(response, job.request)
+
+    def _with_calls(
+        self, response: Response | Failure, request: Generate
+    ) -> Response | Failure:
+        """Read the calls in the text of a response to a request with tools."""
+        if isinstance(response, Failure) or not may_call(request):
+            return response
+        tool_format = self.reader.tool_format()
+        if tool_format is None:
+            return response
+        return tool_format.with_calls(response, request.tools)
 
     def _likelihoods(
         self, scored: Sequence[tuple[int, list[Pair], bool]]
@@ -228,7 +240,7 @@ class Answering(ABC):
         request = settle_sampling(request, self._own_sampling)
         if images_of(request):
             return self.image_job(request)
-        text, rules = self.reader.render(request.prompt)
+        text, rules = self.reader.render(request.prompt, request.tools)
         tokens = (encode_source if self.start_tokens else encode_text)(
             self.reader.encoder, rules, text
         )
@@ -273,6 +285,11 @@ class Answering(ABC):
                 max_tokens,
             )
         return shortened
+
+
+def may_call(request: Generate) -> bool:
+    """Return whether a reply to this request may call tools, whose marks it then keeps."""
+    return bool(request.tools) and request.tool_choice != "none"
 
 
 def settle_sampling(request: Generate, defaults: Mapping[str, Any]) -> Generate:

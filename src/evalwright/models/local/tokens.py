@@ -30,6 +30,8 @@ from typing import Protocol
 
 from evalwright.core.errors import Party, PromptTooLong, Rejected
 from evalwright.core.requests import Prompt
+from evalwright.core.tools import ToolDefinition
+from evalwright.models.local.tool_formats import ToolFormat
 
 DEFAULT_MAX_TOKENS = 256
 """Most tokens that a local model generates if a request leaves the limit to it."""
@@ -91,16 +93,31 @@ class TokenRules:
         return replace(self, add_special_tokens=False, add_bos=False)
 
 
+class RenderPrompt(Protocol):
+    """Renders a prompt, and the tools that it offers, by a model's chat template."""
+
+    def __call__(
+        self, prompt: Prompt, tools: tuple[ToolDefinition, ...] = (), /
+    ) -> tuple[str, TokenRules]:
+        """Return the text and the rules for its tokens."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reader:
     """How a model reads prompts: its tokenizer, its rules, and `render`.
 
-    `render` returns a prompt as text, with the rules that apply to it.
+    Attributes:
+        encoder: the tokenizer.
+        rules: its rules.
+        render: returns a prompt as text, with the rules that apply to it.
+        tool_format: returns how the model's chat template writes calls of tools, None if it has
+            no tools or writes calls in no known form.
     """
 
     encoder: Encoder
     rules: TokenRules
-    render: Callable[[Prompt], tuple[str, TokenRules]]
+    render: RenderPrompt
+    tool_format: Callable[[], ToolFormat | None] = lambda: None
 
 
 def rules_for(

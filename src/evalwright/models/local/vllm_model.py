@@ -25,14 +25,19 @@ from evalwright.core.errors import (
 )
 from evalwright.core.requests import Request, arguments_of
 from evalwright.core.responses import Response, TokenLogProb, Usage
-from evalwright.models.local.answering import Answering, Job, PairScore
+from evalwright.models.local.answering import Answering, Job, PairScore, may_call
 from evalwright.models.local.hf.options import as_count, as_flag, resolve_device
 from evalwright.models.local.hf.source import find_source
 from evalwright.models.local.hf.transformers_model import TransformersModel
 from evalwright.models.local.model_files import context_length
 from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS, Pair
 from evalwright.models.local.writing import token_texts
-from evalwright.models.model_interface import LocalModel, answers_tokens, fingerprint_of
+from evalwright.models.model_interface import (
+    TOOL_OPTIONS,
+    LocalModel,
+    answers_tokens,
+    fingerprint_of,
+)
 
 _PROMPTS_AT_ONCE = 2048
 """Prompts passed to vLLM together, which batches them itself; answers are stored after each group.
@@ -100,7 +105,9 @@ class VllmModel(LocalModel):
         ConfigurationError: an argument cannot be used.
     """
 
-    carries = frozenset(("top_k", "min_p", "top_logprobs", "generation_arguments"))
+    carries: frozenset[str] = frozenset(
+        ("top_k", "min_p", "top_logprobs", "generation_arguments")
+    )
     refused = ("data_parallel_size",)
     """Arguments accepted only to say what to use instead; they are never suggested."""
 
@@ -174,6 +181,7 @@ class VllmModel(LocalModel):
         )
         self.name = f"vllm-local/{name}" + (f"@{revision}" if revision else "")
         self.abilities = self._as_hf.abilities
+        self.carries |= self._as_hf.carries & TOOL_OPTIONS
         self._llm_arguments: dict[str, Any] = {
             "model": source.where,
             "revision": source.revision,
@@ -248,7 +256,7 @@ class VllmModel(LocalModel):
                     f"'{self.name}' does not take {name} (it takes: {taken_names}). Leave it"
                     " out."
                 )
-        return super().refuses(request)
+        return super().refuses(request) or self._as_hf.refuses_tools(request)
 
     def reader(self) -> Any:
         """Return how the model reads prompts; only the tokenizer is loaded."""
@@ -449,6 +457,7 @@ def _sampling(job: Job) -> Any:
         stop=[stop for stop in request.stop if stop] or None,
         seed=None if request.temperature == 0 else (request.seed or 0) + request.draw,
         logprobs=request.top_logprobs,
+        skip_special_tokens=not may_call(request),
         **{name: value for name, value in named.items() if value is not None},
         **arguments_of(request),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evalwright.core.responses import Response, TokenLogProb, Usage
-from evalwright.models.local.answering import Job
+from evalwright.models.local.answering import Job, may_call
 from evalwright.models.local.tokens import Encoder
 from evalwright.models.model_interface import answers_tokens, stop_at, stop_in
 
@@ -83,7 +83,10 @@ class AnswerWriter:
     def _response(self, reason: str) -> Response:
         written = self.written
         answer_tokens = written[:-1] if written[-1] in self._end_tokens else written
-        full_text = self._encoder.decode(answer_tokens, skip_special_tokens=True)
+        # Some families mark calls of tools by special tokens.
+        full_text = self._encoder.decode(
+            answer_tokens, skip_special_tokens=not may_call(self.job.request)
+        )
         text = stop_at(full_text, self._stops)
         tokens = token_texts(self._encoder, answer_tokens, self.values)
         return Response(

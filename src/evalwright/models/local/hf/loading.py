@@ -22,6 +22,7 @@ from transformers import (
 
 from evalwright.core.errors import ConfigurationError, EvalwrightError, ModelError
 from evalwright.core.requests import Prompt
+from evalwright.core.tools import ToolDefinition
 from evalwright.models.local.hf.batching import text_config
 from evalwright.models.local.hf.options import HfOptions, bitsandbytes_config
 from evalwright.models.local.hf.prompts import ChatRenderer
@@ -276,15 +277,17 @@ def _reader(
         published=rules.published,
     )
 
-    def render(prompt: Prompt) -> tuple[str, TokenRules]:
-        text, complete = renderer.render(prompt)
+    def render(
+        prompt: Prompt, tools: tuple[ToolDefinition, ...] = (), /
+    ) -> tuple[str, TokenRules]:
+        text, complete = renderer.render(prompt, tools)
         return text, (
             rules.without_special_tokens()
             if complete and not rules.published
             else rules
         )
 
-    return Reader(encoder, rules, render)
+    return Reader(encoder, rules, render, renderer.tool_format)
 
 
 def load_tokenizer(

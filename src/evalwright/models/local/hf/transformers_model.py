@@ -47,7 +47,13 @@ from evalwright.models.local.model_files import (
     weight_files,
 )
 from evalwright.models.local.tokens import DEFAULT_MAX_TOKENS, Reader
-from evalwright.models.model_interface import IMAGES, LocalModel, fingerprint_of
+from evalwright.models.local.tool_formats import FORMATS
+from evalwright.models.model_interface import (
+    IMAGES,
+    TOOL_OPTIONS,
+    LocalModel,
+    fingerprint_of,
+)
 
 if TYPE_CHECKING:
     from evalwright.models.local.hf.engine import TransformersAnswering
@@ -100,7 +106,7 @@ class TransformersModel(LocalModel):
         MissingExtra: torch or transformers is not installed.
     """
 
-    carries = frozenset(
+    carries: frozenset[str] = frozenset(
         (
             "top_k",
             "min_p",
@@ -228,7 +234,10 @@ class TransformersModel(LocalModel):
         )
         if self._source.sees_images and self._has_template:
             self.carries |= {IMAGES}
+        if self._mentions_tools():
+            self.carries |= TOOL_OPTIONS
         self.fingerprint = fingerprint_of(self._identity())
+        self._knows_tool_format: bool | None = None
         self._loaded_facts: dict[str, Any] = {}
         self._engine: TransformersAnswering | None = None
 
@@ -428,7 +437,41 @@ class TransformersModel(LocalModel):
                     f"'{self.name}' does not take {name} (it takes: {taken_names}). Leave it"
                     " out."
                 )
-        return super().refuses(request)
+        return super().refuses(request) or self.refuses_tools(request)
+
+    def _mentions_tools(self) -> bool:
+        """Return whether the chat template has a place for tools."""
+        sources = (
+            [self.options.chat_template]
+            if self.options.chat_template
+            else self._tokenizer_source.templates.values()
+        )
+        return any("tools" in source for source in sources)
+
+    def refuses_tools(self, request: Request) -> str | None:
+        """Return why a request with tools cannot be answered; None if it can, or has none."""
+        if not isinstance(request, Generate) or not request.tools:
+            return None
+        if request.tool_choice not in (None, "auto", "none"):
+            return (
+                f"'{self.name}' cannot be made to call a tool: its text is free. Leave"
+                " tool_choice out, or set it to auto or none."
+            )
+        if request.parallel_tool_calls is False:
+            return (
+                f"'{self.name}' cannot be kept from several calls in a reply: its text is"
+                " free. Leave parallel_tool_calls out."
+            )
+        if self._knows_tool_format is None:
+            self._knows_tool_format = self.reader().tool_format() is not None
+        if self._knows_tool_format:
+            return None
+        known = ", ".join(tool_format.name for tool_format in FORMATS)
+        return (
+            f"The chat template of '{self.name}' writes calls of tools in no form that is"
+            f" known here (known: {known}). Serve the model with vLLM or llama.cpp and"
+            " evaluate that endpoint, which knows its form."
+        )
 
     def reader(self) -> Reader:
         """Return how the model reads prompts; only the tokenizer is loaded."""

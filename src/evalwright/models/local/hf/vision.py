@@ -7,7 +7,7 @@ one by one, by transformers' own loop.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -16,10 +16,10 @@ import torch
 
 from evalwright.core.errors import ConfigurationError, MissingExtra, Rejected
 from evalwright.core.images import Image
-from evalwright.core.requests import Generate, Prompt, images_of
+from evalwright.core.requests import Generate, images_of
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.source import Checkpoint
-from evalwright.models.local.tokens import TokenRules
+from evalwright.models.local.tokens import RenderPrompt
 
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
 
@@ -31,7 +31,7 @@ class Vision:
     processor: Any
     model: Any
     device: str
-    render: Callable[[Prompt], tuple[str, TokenRules]]
+    render: RenderPrompt
 
     def inputs(self, request: Generate) -> dict[str, Any]:
         """Make the model's inputs for a request.
@@ -39,7 +39,7 @@ class Vision:
         Raises:
             Rejected: an image cannot be decoded, or the processor refuses.
         """
-        text, rules = self.render(request.prompt)
+        text, rules = self.render(request.prompt, request.tools)
         pictures = [_decode(image) for image in images_of(request)]
         try:
             with quiet():

@@ -25,6 +25,7 @@ from evalwright.core.requests import (
     prompt_payload,
 )
 from evalwright.core.responses import Response
+from evalwright.core.tools import ToolDefinition
 from evalwright.models.arguments import whole_number
 from evalwright.models.local.answering import Answering, Job, PairScore
 from evalwright.models.local.hardware.presets import with_preset
@@ -204,10 +205,13 @@ class _Opened(Answering):
         token_id = token_id[0] if isinstance(token_id, list) and token_id else token_id
         return token_id if isinstance(token_id, int) else None
 
-    def _render(self, prompt: Prompt) -> tuple[str, TokenRules]:
+    def _render(
+        self, prompt: Prompt, tools: tuple[ToolDefinition, ...] = (), /
+    ) -> tuple[str, TokenRules]:
         """Render the prompt as text.
 
-        A template writes its special tokens itself, so none are added to its text.
+        A template writes its special tokens itself, so none are added to its text. Requests with
+        tools are refused before.
         """
         if isinstance(prompt, str):
             return prompt, self.rules
