@@ -410,7 +410,7 @@ def main() -> None:
     if options.record:
         options.record.write_text(
             "".join(
-                f"{json.dumps(row, ensure_ascii=False, sort_keys=True)}\n"
+                f"{json.dumps(row, ensure_ascii=False)}\n"
                 for row in recorded
             )
         )

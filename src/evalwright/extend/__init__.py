@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from evalwright.core.secrets import remember_within as remember_secrets
     from evalwright.core.tasks import MetricSpec, Scored, Scorer, Strategy
     from evalwright.core.text import printable
-    from evalwright.core.tools import ToolDefinition
     from evalwright.engine.outside_runs import ask_outside_run
     from evalwright.evaluation.origins import arguments_needing_trust
     from evalwright.evaluation.processes import check_one_process
@@ -183,7 +182,6 @@ _NAMES = {
     ),
     "core.tasks": "MetricSpec Scored Scorer Strategy",
     "core.text": "printable",
-    "core.tools": "ToolDefinition",
     "engine.outside_runs": "ask_outside_run",
     "evaluation.origins": "arguments_needing_trust",
     "evaluation.processes": "check_one_process",
@@ -318,7 +316,6 @@ __all__ = [
     "TaskTally",
     "TerminalProgress",
     "TokenLogProb",
-    "ToolDefinition",
     "TreeNode",
     "UnknownName",
     "abilities_of",

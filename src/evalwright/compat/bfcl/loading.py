@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from evalwright import Answer, Ask, Message, Sample, Task
+from evalwright import Message, Sample, Task
 from evalwright.compat.bfcl.averages import DIALECT
 from evalwright.compat.bfcl.expected import expected_calls
 from evalwright.compat.bfcl.files import (
@@ -24,18 +24,15 @@ from evalwright.compat.bfcl.published import bfcl_score
 from evalwright.compat.bfcl.tool_definitions import offered_tools
 from evalwright.extend import (
     SCORINGS,
-    TARGET,
-    Ability,
-    ConfigurationError,
-    DatasetError,
     ListedTask,
     MetricSpec,
-    Sampling,
+    Prompt,
     Scorer,
     ScoringRules,
-    ToolDefinition,
-    answer_from,
+    Setup,
+    Strategy,
     bind_scorer,
+    bind_strategy,
     check_known,
     task_from_definition,
 )
@@ -68,16 +65,13 @@ def load(
     scoring = _scoring(settings)
     category = category_of(name, settings.get("task_root") or ())
     rows = list(read_category(category))
-    tools_by_id: dict[str, tuple[ToolDefinition, ...]] = {}
-    for row in rows:
-        try:
-            tools_by_id[row.id] = offered_tools(row.functions, category.language)
-        except ConfigurationError as error:
-            raise DatasetError(f"{category.questions}: '{row.id}': {error}") from error
     task_name = f"{DIALECT}:{category.name}"
     definition = {
         "task": category.name,
         "description": f"BFCL {category.version}, category {category.name}.",
+        "tools": "{{ tools }}",
+        "prompt": {"user": "{{ input }}"},
+        "answer": {"max_tokens": MAX_TOKENS},
         "scorers": ["outcome"],  # replaced below
         "metadata": {"language": "en", "licence": "Apache-2.0"},
     }
@@ -85,7 +79,6 @@ def load(
         definition,
         chat=chat,
         samples=BfclSamples(rows, category),
-        strategy=OfferTools(tools_by_id),
     )
     scorers, metrics = _scoring_of(category.name, category.language, scoring)
     recorded = {
@@ -99,6 +92,7 @@ def load(
         replace(
             task,
             name=task_name,
+            strategy=_with_all_messages(task.strategy),
             definition=recorded,
             scorers=scorers,
             metrics=metrics,
@@ -184,7 +178,15 @@ def _sample(row: BfclRow, category: Category) -> Sample:
         },
         "language": "en",
     }
-    return Sample(row.id, question, metadata=metadata, row={"turns": list(row.turns)})
+    return Sample(
+        row.id,
+        question,
+        metadata=metadata,
+        row={
+            "turns": list(row.turns),
+            "tools": offered_tools(row.functions, category.language),
+        },
+    )
 
 
 def _types(described: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,19 +223,11 @@ class BfclSamples:
         return _sample(self._rows[index], self._category)
 
 
-class OfferTools:
-    """The strategy: one request with the row's messages and tools."""
+def _with_all_messages(strategy: Any) -> Strategy:
+    """Return the strategy with the prompts of BFCL: a few have a system message or a history."""
+    setup = Setup(render=_messages, sampling=strategy.sampling, tools=strategy.tools)
+    return bind_strategy("single-draw", setup)
 
-    def __init__(self, tools_by_id: Mapping[str, tuple[ToolDefinition, ...]]) -> None:
-        self._tools_by_id = tools_by_id
-        self.needs: frozenset[Ability] = frozenset({"generate"})
 
-    async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
-        """Ask the target once."""
-        prompt = tuple(
-            Message(turn["role"], turn["content"]) for turn in sample.row["turns"]
-        )
-        request = Sampling(max_tokens=MAX_TOKENS).request(prompt, draw)
-        tools = self._tools_by_id[sample.id]
-        response = await ask(TARGET, replace(request, tools=tools))
-        return answer_from(prompt, (response,))
+def _messages(sample: Sample) -> Prompt:
+    return tuple(Message(turn["role"], turn["content"]) for turn in sample.row["turns"])

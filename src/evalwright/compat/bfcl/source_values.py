@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from evalwright.extend import LimitExceeded, call_with_limits
+
 INTEGER = re.compile(r"-?\d+")
 JAVA_LONG = re.compile(r"-?\d+[lL]")
 JAVA_FLOAT = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?[fF]")
@@ -157,6 +159,10 @@ _JS_ARRAYS = re.compile(
     r"\[\s*\[.*?\]\s*(,\s*\[.*?\]\s*)*\]"
     r"|\bnew\s+Array\(\s*\[.*?\]\s*(,\s*\[.*?\]\s*)*\)"
 )
+MAX_QUICK_BRACKETS = 10
+"""Lists within a list whose pattern is matched at once: its time can double with each."""
+MATCH_SECONDS = 2.0
+"""Processor seconds for more of them."""
 _JS_ARRAY = re.compile(r"\[(.*?)\]|\bnew\s+Array\((.*?)\)")
 _JS_PAIR = re.compile(r"([^:]+):\s*(.*?)(?:,\s*(?=[^,]+:)|$)")
 
@@ -166,10 +172,28 @@ def _is_quoted(text: str) -> bool:
     return double or (text.startswith("'") and text.endswith("'"))
 
 
+def _nested_arrays(text: str) -> str | None:
+    """Return the list of lists that a text begins with; None without one."""
+    if text.count("[") <= MAX_QUICK_BRACKETS:
+        return _match_arrays(text)
+    try:
+        matched: str | None = call_with_limits(
+            _match_arrays, text, seconds=MATCH_SECONDS
+        )
+    except LimitExceeded:
+        return None
+    return matched
+
+
+def _match_arrays(text: str) -> str | None:
+    match = _JS_ARRAYS.match(text)
+    return None if match is None else match.group(0)
+
+
 def _js_array(text: str, element_kind: str) -> Any:
-    nested = _JS_ARRAYS.match(text)
-    if nested:
-        inner_texts = re.findall(r"\[(.*?)\]", nested.group(0))
+    nested = _nested_arrays(text)
+    if nested is not None:
+        inner_texts = re.findall(r"\[(.*?)\]", nested)
         arrays = []
         for index, inner_text in enumerate(inner_texts):
             inner = inner_text.strip()

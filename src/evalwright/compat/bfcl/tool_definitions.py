@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalwright.compat.bfcl.checker import JAVA, JAVASCRIPT, PYTHON, offered_name
-from evalwright.extend import ToolDefinition
 
 _SYNTAX = {
     JAVA: "Java 8 SDK",
@@ -49,14 +48,11 @@ _TYPES = {
 
 def offered_tools(
     functions: Sequence[Mapping[str, Any]], language: str
-) -> tuple[ToolDefinition, ...]:
-    """Return the tools that a row offers.
+) -> list[dict[str, Any]]:
+    """Return the tools that a row offers: name, description and parameters of each.
 
     Dots in names are underscores. In Java and JavaScript all arguments are texts, which hold values
     in the language's notation.
-
-    Raises:
-        ConfigurationError: a name or a schema cannot be sent to a provider.
     """
     tools = []
     for function in functions:
@@ -70,9 +66,13 @@ def offered_tools(
         hint = f" Note that the provided function is in {_SYNTAX[language]} syntax."
         description = f"{function.get('description', '')}{hint}"
         tools.append(
-            ToolDefinition.of(offered_name(function["name"]), description, parameters)
+            {
+                "name": offered_name(function["name"]),
+                "description": description,
+                "parameters": parameters,
+            }
         )
-    return tuple(tools)
+    return tools
 
 
 def _as_text(described: dict[str, Any], language: str) -> None:
