@@ -47,7 +47,7 @@ newest: newest-environment  ## The quickstart and tests of local and remote mode
 
 newest-environment:
 	$(PYTHON) -m venv --clear $(NEWEST)
-	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 --editable '.[hf,hub,parquet,peft,bitsandbytes,bedrock,vertex,dev]'
+	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 --editable '.[hf,hub,parquet,peft,bitsandbytes,bedrock,vertex,mcp,dev]'
 
 newest-tests:
 	$(NEWEST)/bin/evalwright run factual-choice --model demo/small --model demo/large --name newest --replace
@@ -89,7 +89,7 @@ $(VENV)/core: $(VENV)/bin/python pyproject.toml requirements/constraints.txt
 
 $(VENV)/dev: $(VENV)/bin/python pyproject.toml requirements/constraints.txt
 	$(PIP) torch==2.13.0
-	$(PIP) --editable '.[hf,hub,parquet,peft,bitsandbytes,bedrock,vertex,dev]'
+	$(PIP) --editable '.[hf,hub,parquet,peft,bitsandbytes,bedrock,vertex,mcp,dev]'
 	# The released package apart from ours (so without the extra lm-eval, which has it): its task files for the tests of parity, and, in processes of their own, its classes.
 	$(PIP) --no-deps --upgrade --target $(VENV)/lm_eval lm_eval==0.4.13 requests certifi urllib3 charset-normalizer
 	@touch $@ $(VENV)/core

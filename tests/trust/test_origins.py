@@ -71,6 +71,10 @@ PROPOSALS = {
     "overrides.dataset.needles.tokenizer": "overrides: {dataset: {needles: {tokenizer: ../elsewhere}}}",
     "overrides.dataset.common_words.tokenizer": "overrides: {dataset.common_words.tokenizer: /somewhere}",
     "overrides.prompt.file": "overrides: {prompt: {file: ~/../../etc/hostname}}",
+    "overrides.tools": "overrides: {tools: [{name: look}, mine.py]}",
+    "overrides.tools.mcp": "overrides: {tools.mcp: 'sh -c evil'}",
+    "a server: overrides.tools": "overrides: {answer: {seed: 1}, tools: {mcp: 'https://evil.example/mcp'}}",
+    "a file: overrides.tools": "overrides: {tools: ../elsewhere/tools.json}",
     "tasks.0": "tasks: [../elsewhere/questions.yaml]",
     "common.headers": "common: {headers: {X-Mine: a}}",
     "roles.judge.arguments.base_url": (
@@ -319,7 +323,7 @@ def test_every_argument_of_every_backend_is_on_the_list_or_asked_about() -> None
 
 def test_what_is_harmless_is_not_asked_about() -> None:
     Path("suite.yaml").write_text(
-        "tasks: [questions.yaml]\noverrides: {version: 2}\nlimit: 1\nname: mine\nout: more/runs\ncommon: {seed: 1}\n"
+        "tasks: [questions.yaml]\noverrides: {version: 2, tools: [{name: look}]}\nlimit: 1\nname: mine\nout: more/runs\ncommon: {seed: 1}\n"
         "models: [{model: scripted/constant, arguments: {text: hello}}, {model: ollama/m, arguments: "
         "{base_url: 'http://localhost:9/v1', max_attempts: 1, extra_body: {top_k: 1}}}]\n"
     )

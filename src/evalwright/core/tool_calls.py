@@ -89,7 +89,7 @@ def _is_deeper(text: str, content: Any, levels: int) -> bool:
     if text.count("[") + text.count("{") <= levels:
         return False
     layer = [content]
-    for _ in range(levels + 1):
+    for _ in range(levels):
         layer = [
             member
             for part in layer

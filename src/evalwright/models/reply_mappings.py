@@ -77,7 +77,9 @@ def _call_from(call: Any) -> ToolCall:
     function = call.get("function") if isinstance(call, Mapping) else None
     fields = function if isinstance(function, Mapping) else call
     if not isinstance(fields, Mapping) or not isinstance(fields.get("name"), str):
-        raise ValueError("a call is a mapping with the `name` of a tool and `arguments`")
+        raise ValueError(
+            "a call is a mapping with the `name` of a tool and `arguments`"
+        )
     arguments = fields.get("arguments", {})
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments, ensure_ascii=False)

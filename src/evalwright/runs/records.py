@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import zip_longest
+from itertools import chain, repeat
 from typing import Any
 
 from evalwright.core.errors import Failure
@@ -134,8 +134,12 @@ def _strategy_from(row: Mapping[str, Any]) -> Mapping[str, Any]:
     if TOOL_CALLS not in strategy:
         return strategy
     seconds = row["timing"].get(TOOL_CALLS, ())
-    timed = zip_longest(strategy[TOOL_CALLS], seconds, fillvalue=0.0)
-    calls = [{**call, "seconds": spent} for call, spent in timed if call]
+    calls = [
+        {**call, "seconds": spent}
+        for call, spent in zip(
+            strategy[TOOL_CALLS], chain(seconds, repeat(0.0)), strict=False
+        )
+    ]
     return {**strategy, TOOL_CALLS: calls}
 
 

@@ -55,7 +55,7 @@ class ToolLoop:
         max_steps: most replies of the model to one user turn. A last reply that still calls tools
             is the answer; its calls are not carried out.
         results: results of the tools, a list of {name, arguments, result, is_error}, mostly a
-            template over the row (`"{{ results }}"`); calls of tools with a result here run nothing.
+            template over the row (`"{{ results }}"`); calls of tools with one here run nothing.
         call_seconds: most seconds of one call.
         result_chars: most characters of a result that the model reads.
 

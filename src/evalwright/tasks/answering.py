@@ -197,9 +197,7 @@ def check_mode(
             "give `reasoning_effort` or `reasoning_budget`, not both.",
         )
     if file.tools is not None and mode != "generate":
-        raise document.error(
-            ("tools",), f"tools cannot be used with the mode {mode}."
-        )
+        raise document.error(("tools",), f"tools cannot be used with the mode {mode}.")
     if file.tools is None:
         for name in ("tool_choice", "parallel_tool_calls"):
             if getattr(drawing, name) is not None:
@@ -381,9 +379,7 @@ def _over_rows(
     option: Any, document: Document, renderer: Renderer
 ) -> Callable[[Sample], Any]:
     """Return a function that fills the columns of a sample into a strategy's option."""
-    render = Placed(
-        templates.structure, option, "strategy", document, ("strategy",)
-    )
+    render = Placed(templates.structure, option, "strategy", document, ("strategy",))
     return lambda sample: per_sample(
         sample, lambda sample: render(renderer.context(sample))
     )

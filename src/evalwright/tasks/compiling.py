@@ -354,7 +354,11 @@ def _identifying(file: schema.TaskFile) -> dict[str, Any]:
     values = file.model_dump(exclude={"strategy", "board"})
     if values["tools"] is None:
         del values["tools"]
-    for drawing in (values["answer"], values["answer"]["text"], values["answer"]["chat"]):
+    for drawing in (
+        values["answer"],
+        values["answer"]["text"],
+        values["answer"]["chat"],
+    ):
         for name in ("tool_choice", "parallel_tool_calls"):
             if drawing is not None and drawing[name] is None:
                 del drawing[name]

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 from evalwright.bounded import from_json
@@ -90,9 +89,7 @@ def read_tools(
         raise document.error((KEY,), "`tools` is empty: leave it out.")
 
     def row_definitions(sample: Sample) -> list[ToolDefinition]:
-        return [
-            definition for listed in parts.of_rows for definition in listed(sample)
-        ]
+        return [definition for listed in parts.of_rows for definition in listed(sample)]
 
     try:
         tools = TaskTools(
@@ -236,9 +233,7 @@ def read_definitions(listed: Any, where: str) -> list[ToolDefinition]:
 def _definitions_of_rows(
     source: str, at: KeyPath, document: Document, renderer: Renderer
 ) -> Callable[[Sample], Sequence[ToolDefinition]]:
-    render = Placed(
-        templates.native, source, ".".join(map(str, at)), document, at
-    )
+    render = Placed(templates.native, source, ".".join(map(str, at)), document, at)
 
     def definitions_of(sample: Sample) -> list[ToolDefinition]:
         def rendered(sample: Sample) -> list[ToolDefinition]:

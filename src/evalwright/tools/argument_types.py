@@ -83,9 +83,10 @@ class ArgumentTypes:
         return checked
 
     def _make_adapter(self) -> Any:
+        from typing import NotRequired
+
         from pydantic import ConfigDict, TypeAdapter
         from pydantic.errors import PydanticUserError
-        from typing_extensions import NotRequired, TypedDict
 
         fields: dict[str, Any] = {}
         try:
@@ -94,7 +95,7 @@ class ArgumentTypes:
                 is_required = parameter.default is parameter.empty
                 annotation = self._types[name]
                 fields[name] = annotation if is_required else NotRequired[annotation]
-            table: Any = TypedDict("Arguments", fields)  # type: ignore[operator]
+            table = _typed_dict("Arguments", fields)
             table.__pydantic_config__ = ConfigDict(
                 extra="forbid", strict=True, allow_inf_nan=False
             )
@@ -252,7 +253,7 @@ def _portable(annotation: Any, level: int) -> Any:
     if level > MAX_SHOWN_CHARS:
         raise RecursionError("a TypedDict contains itself")
     if typing.is_typeddict(annotation) and type(annotation).__module__ == "typing":
-        from typing_extensions import NotRequired, TypedDict
+        from typing import NotRequired
 
         fields = {}
         hints = typing.get_type_hints(annotation, include_extras=True)
@@ -260,14 +261,14 @@ def _portable(annotation: Any, level: int) -> Any:
             field_type = _portable(hint, level + 1)
             is_required = name in annotation.__required_keys__
             fields[name] = field_type if is_required else NotRequired[field_type]
-        return TypedDict(annotation.__name__, fields)  # type: ignore[operator]
+        return _typed_dict(annotation.__name__, fields)
     arguments = typing.get_args(annotation)
     origin = typing.get_origin(annotation)
     if origin is typing.Literal or not arguments:
         return annotation
     if origin is Annotated:
         inner = _portable(arguments[0], level + 1)
-        return Annotated[(inner, *arguments[1:])]  # type: ignore[return-value]
+        return Annotated[(inner, *arguments[1:])]
     replaced = tuple(
         argument if isinstance(argument, list) else _portable(argument, level + 1)
         for argument in arguments
@@ -276,7 +277,15 @@ def _portable(annotation: Any, level: int) -> Any:
         return annotation
     if origin in (typing.Union, types.UnionType):
         return typing.Union[replaced]  # noqa: UP007
-    return origin[replaced]  # type: ignore[index]
+    return origin[replaced]
+
+
+def _typed_dict(name: str, fields: dict[str, Any]) -> Any:
+    """Make a TypedDict of fields that are known only now."""
+    import typing_extensions
+
+    make: Any = typing_extensions.TypedDict
+    return make(name, fields)
 
 
 def _inlined(schema: dict[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,8 @@ _GOOGLE_SECTION = re.compile(rf"({_SECTIONS}):\s*", re.IGNORECASE)
 _NUMPY_SECTION = re.compile(rf"({_SECTIONS})\s*", re.IGNORECASE)
 _GOOGLE_PARAMETER = re.compile(r"\*{0,2}([A-Za-z_]\w*)\s*(?:\([^)]*\))?\s*:\s*(.*)")
 _NUMPY_PARAMETER = re.compile(r"\*{0,2}([A-Za-z_]\w*)\s*(?::.*)?")
-_REST_FIELD = re.compile(r":(\w+)(?:\s+[^:]*?)?(?:\s+\*{0,2}(\w+))?\s*:\s*(.*)")
+_REST_FIELD = re.compile(r":(\w+)((?: +[^:\s]+)*) *: *(.*)")
+"""A field of reST, such as `:param int count: how many`; the last of its words is the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +89,17 @@ def _begins_section(lines: list[str], index: int) -> bool:
 
 
 def _is_numpy_section(lines: list[str], index: int) -> bool:
-    is_underlined = index + 1 < len(lines) and re.fullmatch(r"-{3,}\s*", lines[index + 1])
+    is_underlined = index + 1 < len(lines) and re.fullmatch(
+        r"-{3,}\s*", lines[index + 1]
+    )
     return bool(is_underlined and _NUMPY_SECTION.fullmatch(lines[index]))
 
 
 def _end_of_section(lines: list[str], index: int) -> int:
     """Return the first line behind an indented section."""
-    while index < len(lines) and (not lines[index].strip() or lines[index][0].isspace()):
+    while index < len(lines) and (
+        not lines[index].strip() or lines[index][0].isspace()
+    ):
         index += 1
     return index
 
@@ -136,9 +141,7 @@ def _read_numpy(lines: list[str]) -> dict[str, str]:
     return _joined(texts)
 
 
-def _read_rest_field(
-    lines: list[str], index: int, parameters: dict[str, str]
-) -> int:
+def _read_rest_field(lines: list[str], index: int, parameters: dict[str, str]) -> int:
     """Read a field such as `:param int count: how many`, and return the line behind it."""
     match = _REST_FIELD.match(lines[index])
     assert match is not None
@@ -147,7 +150,8 @@ def _read_rest_field(
     while index < len(lines) and lines[index][:1].isspace():
         texts.append(lines[index].strip())
         index += 1
-    kind, name = match[1], match[2]
+    kind = match[1]
+    name = match[2].split()[-1].lstrip("*") if match[2].strip() else ""
     if kind in ("param", "parameter", "arg", "argument", "key", "keyword") and name:
         parameters |= _joined({name: texts})
     return index

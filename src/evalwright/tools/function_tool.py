@@ -20,6 +20,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from contextvars import copy_context
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
@@ -57,9 +58,7 @@ class FunctionTool(Generic[Parameters, Returned]):
             )
         self.name = name or getattr(function, "__name__", "")
         parsed = parse_docstring(inspect.getdoc(function) or "")
-        self._types = ArgumentTypes(
-            function, self.name, parsed.parameters, local_names
-        )
+        self._types = ArgumentTypes(function, self.name, parsed.parameters, local_names)
         self.definition = ToolDefinition.of(
             self.name,
             parsed.summary if description is None else description,
@@ -97,9 +96,7 @@ def tool(
 @overload
 def tool(
     *, name: str = "", description: str | None = None
-) -> Callable[
-    [Callable[Parameters, Returned]], FunctionTool[Parameters, Returned]
-]: ...
+) -> Callable[[Callable[Parameters, Returned]], FunctionTool[Parameters, Returned]]: ...
 
 
 def tool(
@@ -135,8 +132,8 @@ def tool(
         The tool, which can still be called as a function.
 
     Raises:
-        ConfigurationError: the annotations, the defaults and the docstring do not fit each other, or
-            cannot be told to a model.
+        ConfigurationError: the annotations, the defaults and the docstring do not fit each other,
+            or cannot be told to a model.
     """
     # The caller's names, for annotations of functions that are defined within functions.
     local_names = sys._getframe(1).f_locals
@@ -261,10 +258,8 @@ async def _call_in_thread(
             raised = error
         except BaseException as error:  # also SystemExit must end the wait
             raised = RuntimeError(f"{type(error).__name__}: {error}")
-        try:
+        with suppress(RuntimeError):  # the loop has ended, and nobody waits
             loop.call_soon_threadsafe(settle, returned, raised)
-        except RuntimeError:
-            pass  # the loop has ended, and nobody waits
 
     thread = threading.Thread(target=work, name="evalwright-tool", daemon=True)
     thread.start()

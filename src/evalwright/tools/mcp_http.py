@@ -67,7 +67,7 @@ class HttpConnection:
 def _bounded_transport(connection: HttpConnection) -> Any:
     import httpx2
 
-    class BoundedStream(httpx2.AsyncByteStream):
+    class BoundedStream(httpx2.AsyncByteStream):  # type: ignore[misc]
         """The bytes of a response, up to a limit."""
 
         def __init__(self, stream: Any, max_bytes: int) -> None:
@@ -88,7 +88,7 @@ def _bounded_transport(connection: HttpConnection) -> Any:
         async def aclose(self) -> None:
             await self._stream.aclose()
 
-    class BoundedTransport(httpx2.AsyncHTTPTransport):
+    class BoundedTransport(httpx2.AsyncHTTPTransport):  # type: ignore[misc]
         """Sends requests, and bounds the responses. Compressed ones are not asked for."""
 
         async def handle_async_request(self, request: Any) -> Any:
@@ -97,7 +97,9 @@ def _bounded_transport(connection: HttpConnection) -> Any:
             kind = response.headers.get("content-type", "")
             is_stream = kind.startswith("text/event-stream")
             if response.headers.get("content-encoding", "identity") != "identity":
-                connection.fault = "it sent a compressed response, which was not asked for"
+                connection.fault = (
+                    "it sent a compressed response, which was not asked for"
+                )
                 await response.aclose()
                 raise httpx2.ReadError("The response is compressed.")
             response.stream = BoundedStream(

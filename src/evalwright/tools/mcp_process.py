@@ -1,7 +1,8 @@
 """An MCP server that is a process: JSON-RPC messages, a line each, over its pipes.
 
-The client of the `mcp` package speaks to it; what it sends is bounded here. A server that floods its
-output, sends what is no message, or answers what was not asked is stopped, and `fault` says why.
+The client of the `mcp` package speaks to it; what it sends is bounded here. A server that floods
+its output, sends what is no message, or answers what was not asked is stopped, and `fault` says
+why.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ class ServerProcess:
         to_client, client_reads = anyio.create_memory_object_stream[
             SessionMessage | Exception
         ](0)
-        client_writes, from_client = anyio.create_memory_object_stream[SessionMessage](0)
+        client_writes, from_client = anyio.create_memory_object_stream[SessionMessage](
+            0
+        )
         pumps = [
             asyncio.create_task(self._read_output(process, to_client)),
             asyncio.create_task(self._write_input(process, from_client, to_client)),
@@ -103,9 +106,7 @@ class ServerProcess:
                     except asyncio.IncompleteReadError:
                         return  # it has ended
                     except asyncio.LimitOverrunError:
-                        self.fault = (
-                            f"it sent a message of more than {MAX_MESSAGE_BYTES >> 20} MiB"
-                        )
+                        self.fault = f"it sent a message of more than {MAX_MESSAGE_BYTES >> 20} MiB"
                         return
                     message = self._read_line(line)
                     if message is not None:
@@ -125,7 +126,9 @@ class ServerProcess:
             return None
         self._messages += 1
         if self._messages > MAX_MESSAGES:
-            self.fault = f"it sent more than {MAX_MESSAGES:,} messages without being asked"
+            self.fault = (
+                f"it sent more than {MAX_MESSAGES:,} messages without being asked"
+            )
             return None
         try:
             message = jsonrpc_message_adapter.validate_json(line, by_name=False)
@@ -141,8 +144,9 @@ class ServerProcess:
             return None  # reports of progress and the like; nothing here waits for them
         if isinstance(message, JSONRPCResponse | JSONRPCError):
             if message.id not in self._pending:
+                identifier = str(message.id)[:40]
                 self.fault = (
-                    f"it answered a request that was not sent (id {str(message.id)[:40]!r})"
+                    f"it answered a request that was not sent (id {identifier!r})"
                 )
                 return None
             self._pending.discard(message.id)

@@ -101,8 +101,7 @@ class McpServer:
             variable = match[1]
             if variable not in os.environ:
                 raise ConfigurationError(
-                    f"{self.label[0].upper()}{self.label[1:]} needs the variable {variable}, which is"
-                    " not set."
+                    f"The variable {variable} is not set, and {self.label} needs it."
                 )
             content = os.environ[variable]
             remember_variable(variable, variable, content)
@@ -135,7 +134,9 @@ def read_server(settings: Mapping[str, Any], folder: Path | None) -> McpServer:
         )
     only = settings.get("only") or ()
     if isinstance(only, str) or not all(isinstance(name, str) for name in only):
-        raise ConfigurationError("`only` of an MCP server is a list of its tools' names.")
+        raise ConfigurationError(
+            "`only` of an MCP server is a list of its tools' names."
+        )
     prefix = settings.get("prefix", "")
     if not isinstance(prefix, str) or not _PREFIX.fullmatch(prefix):
         raise ConfigurationError(
@@ -148,8 +149,14 @@ def read_server(settings: Mapping[str, Any], folder: Path | None) -> McpServer:
             " one for all."
         )
     seconds = settings.get("start_seconds", START_SECONDS)
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
-        raise ConfigurationError("`start_seconds` of an MCP server is a number above 0.")
+    if (
+        isinstance(seconds, bool)
+        or not isinstance(seconds, int | float)
+        or not seconds > 0
+    ):
+        raise ConfigurationError(
+            "`start_seconds` of an MCP server is a number above 0."
+        )
     return McpServer(
         command,
         url,

@@ -1,4 +1,4 @@
-"""What a model reads of a tool's result or error: bounded, without secrets or paths of this machine."""
+"""What a model reads of a tool's result or error: bounded, no secrets, no paths of this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from evalwright.core.secrets import mask
 MAX_ERROR_CHARS = 2_000
 """Most characters of an error that a model reads."""
 HIDDEN_PATH = "[path]"
-_PATH = re.compile(r"(?<![\w:/.])(?:file://)?(/[^/\s'\"<>|:,;()]+)(?:/[^/\s'\"<>|:,;()]+)+/?")
+_PATH = re.compile(
+    r"(?<![\w:/.])(?:file://)?(/[^/\s'\"<>|:,;()]+)(?:/[^/\s'\"<>|:,;()]+)+/?"
+)
 _WINDOWS_PATH = re.compile(r"(?<!\w)[A-Za-z]:\\[^\s'\"<>|:,;()]+")
 
 

@@ -143,7 +143,9 @@ class ScriptedResults(ToolSource):
             return ToolOutput(
                 f"The tool '{name}' has no result for these arguments.", is_error=True
             )
-        index = next((index for index in fitting if index not in self._used), fitting[-1])
+        index = next(
+            (index for index in fitting if index not in self._used), fitting[-1]
+        )
         self._used.add(index)
         entry = self._results[index]
         return ToolOutput(entry.text, entry.is_error)

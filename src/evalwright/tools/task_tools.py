@@ -94,13 +94,14 @@ class TaskTools:
         sources: list[ToolSource] = []
         if results is not None:
             sources.append(ScriptedResults(results))
-        row_definitions = () if self._row_definitions is None else self._row_definitions(sample)
+        row_definitions = (
+            () if self._row_definitions is None else self._row_definitions(sample)
+        )
         if self._definitions or row_definitions:
             sources.append(DefinedTools((*self._definitions, *row_definitions)))
         if self._functions:
             sources.append(FunctionTools(self._functions))
-        for server in self.servers:
-            sources.append(_server_tools(server, call_seconds))
+        sources += [_server_tools(server, call_seconds) for server in self.servers]
         return Toolbox(sources, call_seconds=call_seconds, result_chars=result_chars)
 
 

@@ -224,7 +224,9 @@ class Toolbox:
         if near:
             return f"There is no tool '{name[:80]}'. Did you mean '{near[0]}'?"
         names = list(self._source_by_name)[:MAX_NAMES_SHOWN]
-        known = f"The tools are: {', '.join(names)}." if names else "There are no tools."
+        known = (
+            f"The tools are: {', '.join(names)}." if names else "There are no tools."
+        )
         return f"There is no tool '{name[:80]}'. {known}"
 
     def _add(self, source: ToolSource, definition: ToolDefinition) -> None:

@@ -35,7 +35,9 @@ def tools(kind: str) -> list[dict[str, Any]]:
             {**ordinary, "name": "read file"},
         ],
         "choice-name": [{**ordinary, "name": "required"}],
-        "bad-properties": [{**ordinary, "inputSchema": {"type": "object", "properties": []}}],
+        "bad-properties": [
+            {**ordinary, "inputSchema": {"type": "object", "properties": []}}
+        ],
         "text-tools": "no list",  # type: ignore[dict-item]
         "slow-pattern": [
             {
@@ -63,7 +65,9 @@ def answer_call(kind: str, identifier: Any) -> None:
         send({"id": identifier, "result": {"content": content}})
         send({"id": identifier, "result": {"content": content}})
     elif kind == "dies":
-        sys.stderr.write("Traceback: /usr/lib/secret/place.py\nout of memory in /usr/lib/x/y.py\n")
+        sys.stderr.write(
+            "Traceback: /usr/lib/secret/place.py\nout of memory in /usr/lib/x/y.py\n"
+        )
         sys.exit(1)
     elif kind == "silent":
         time.sleep(3600)
@@ -75,21 +79,49 @@ def answer_call(kind: str, identifier: Any) -> None:
             sys.stdout.write("noise\n" * 10_000)
     elif kind == "flood-messages":
         while True:
-            send({"method": "notifications/message", "params": {"level": "info", "data": "x"}})
+            send(
+                {
+                    "method": "notifications/message",
+                    "params": {"level": "info", "data": "x"},
+                }
+            )
     elif kind == "no-content":
         send({"id": identifier, "result": {"content": 7}})
     elif kind == "huge-result":
-        send({"id": identifier, "result": {"content": [{"type": "text", "text": "y" * 5_000_000}]}})
+        send(
+            {
+                "id": identifier,
+                "result": {"content": [{"type": "text", "text": "y" * 5_000_000}]},
+            }
+        )
     elif kind == "too-huge-result":
-        send({"id": identifier, "result": {"content": [{"type": "text", "text": "y" * 20_000_000}]}})
+        send(
+            {
+                "id": identifier,
+                "result": {"content": [{"type": "text", "text": "y" * 20_000_000}]},
+            }
+        )
     elif kind == "slow-pattern":
         structured = {"x": "a" * 40 + "!"}
-        send({"id": identifier, "result": {"content": content, "structuredContent": structured}})
+        send(
+            {
+                "id": identifier,
+                "result": {"content": content, "structuredContent": structured},
+            }
+        )
     elif kind == "asks-back":
-        send({"id": "mine", "method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 5}})
+        send(
+            {
+                "id": "mine",
+                "method": "sampling/createMessage",
+                "params": {"messages": [], "maxTokens": 5},
+            }
+        )
         reply = json.loads(sys.stdin.readline())
         text = "refused" if "error" in reply else "answered"
-        send({"id": identifier, "result": {"content": [{"type": "text", "text": text}]}})
+        send(
+            {"id": identifier, "result": {"content": [{"type": "text", "text": text}]}}
+        )
     else:
         send({"id": identifier, "result": {"content": content}})
 
@@ -109,7 +141,9 @@ def main(kind: str) -> None:
                 {
                     "id": identifier,
                     "result": {
-                        "protocolVersion": "1999-01-01" if kind == "old-protocol" else message["params"]["protocolVersion"],
+                        "protocolVersion": "1999-01-01"
+                        if kind == "old-protocol"
+                        else message["params"]["protocolVersion"],
                         "capabilities": {"tools": {}},
                         "serverInfo": {"name": "hostile", "version": "1"},
                     },
