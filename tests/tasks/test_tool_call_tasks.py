@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from evalwright import ScriptedModel, evaluate
 from evalwright.analysis.task_checks.examining import examine
 from evalwright.core.tasks import Task
-from evalwright.tasks.loading import load_task
+from evalwright.tasks.loading import load_task, task_from_definition
 
 LANGUAGES = ("en", "id", "ko", "th")
 SCRIPTS = {"en": "[A-Za-z]", "id": "[A-Za-z]", "ko": "[가-힣]", "th": "[ก-๛]"}
@@ -76,3 +78,25 @@ def test_dates_of_the_expected_calls_are_within_a_year_of_the_day(
         for sample in task.samples:
             for year in re.findall(r"\b(20\d\d)-\d\d-\d\d", str(sample.row["calls"])):
                 assert year == "2026", sample.id
+
+
+def test_a_user_turn_that_renders_empty_is_left_out(tmp_path: Path) -> None:
+    """A task's conversations may differ in their number of turns."""
+    rows = [{"id": "a", "turns": ["One?", "Two?"]}, {"id": "b", "turns": ["One?"] * 3}]
+    task = {
+        "task": "t",
+        "dataset": {"rows": rows},
+        "sample": {"input": "{{ turns[0] }}", "target": "x"},
+        "prompt": {
+            "user": [
+                "{{ turns[0] }}",
+                "{{ turns[1] }}",
+                "{{ turns[2] | default('') }}",
+            ]
+        },
+    }
+    model = ScriptedModel("x", record=True)
+    evaluate(task_from_definition(task, chat=True), model, out=tmp_path)
+    assert model.requests is not None
+    longest = max(len(request.prompt) for request in model.requests)  # type: ignore[union-attr]
+    assert (len(model.requests), longest) == (5 - 1, 5)
