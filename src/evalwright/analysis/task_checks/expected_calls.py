@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
+from typing import Any
 
 from evalwright.analysis.task_checks.findings import Check, Finding
 from evalwright.analysis.task_checks.material import (
@@ -23,7 +24,7 @@ from evalwright.core.tasks import Scorer
 from evalwright.core.tool_calls import ToolCall
 from evalwright.core.tools import ToolDefinition
 from evalwright.evaluation.score_checks import checked_score
-from evalwright.scorers.json_schema import check_schema, first_fault
+from evalwright.scorers.json_schema import first_fault
 from evalwright.scorers.tool_calls.expected import ExpectedCall, Turns
 from evalwright.scorers.tool_calls.scorer import CALLS, expected_calls
 
@@ -164,19 +165,20 @@ def _fault_of_tools(turns: Turns, requests: Sequence[Request]) -> str:
 
 def _fault_of_arguments(call: ExpectedCall, tool: ToolDefinition) -> str:
     """Check the arguments of a gold call, and its alternatives, by the tool's schema."""
-    schema = tool.schema
-    try:
-        check_schema(schema, f"the schema of {tool.name}")
-    except ConfigurationError as error:
-        return str(error).removesuffix(".")
+    schema = _without_formats(tool.schema)
     known = schema.get("properties", {})
+    if not isinstance(known, Mapping):
+        return "its schema has no mapping of properties"
     for name in (*call.accepted, *call.contains, *call.optional):
         if name not in known:
             return f"it has no argument '{name}'"
     optional = set(schema.get("required", ())) & call.optional
     if optional:
         return f"'{min(optional)}' is required, so it is not optional"
-    fault = first_fault(schema, call.gold_arguments())
+    try:
+        fault = first_fault(schema, call.gold_arguments())
+    except (ConfigurationError, TypeError, ValueError, AttributeError) as error:
+        return f"its schema cannot be used: {error}".removesuffix(".")
     if fault:
         return fault
     for name, values in call.accepted.items():
@@ -184,6 +186,19 @@ def _fault_of_arguments(call: ExpectedCall, tool: ToolDefinition) -> str:
             if _fits(known[name], values[0]) and not _fits(known[name], accepted):
                 return f"an alternative of '{name}' does not fit the schema"
     return ""
+
+
+def _without_formats(part: Any) -> Any:
+    """Return a schema without `format`, which is a hint: providers know other ones than we do."""
+    if isinstance(part, Mapping):
+        return {
+            key: _without_formats(inner)
+            for key, inner in part.items()
+            if key != "format" or not isinstance(inner, str)
+        }
+    if isinstance(part, list):
+        return [_without_formats(inner) for inner in part]
+    return part
 
 
 def _fits(schema: object, argument: object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
@@ -16,38 +16,44 @@ MAX_VARIANTS = 512
 
 def expected_calls(
     possible: Sequence[Mapping[str, Mapping[str, Sequence[Any]]]],
-    required: Mapping[str, Collection[str]],
+    functions: Sequence[Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
     """Return expected calls in the form that rows of task files have.
 
-    Alternatives within objects are multiplied out. A parameter that may be left out may also be an
-    empty text, as in BFCL.
+    Alternatives within objects are multiplied out. A text that may be left out may also be empty,
+    as in BFCL.
 
     Args:
         possible: the possible answers of a row.
-        required: by function, the parameters that its description requires, which cannot be left
-            out whatever the possible answers say.
+        functions: the functions' descriptions. A parameter that one requires cannot be left out,
+            whatever the possible answers say.
     """
+    by_name = {function["name"]: function["parameters"] for function in functions}
     calls = []
     for answer in possible:
         name, parameters = next(iter(answer.items()))
+        described = by_name.get(name, {})
         arguments: dict[str, Any] = {}
         alternatives: dict[str, list[Any]] = {}
         optional = []
         for parameter, values in parameters.items():
+            kind = described.get("properties", {}).get(parameter, {})
             variants = [
                 variant
                 for value in values
                 if value != LEFT_OUT
                 for variant in islice(_variants(value), MAX_VARIANTS)
             ]
-            if LEFT_OUT in values:
-                if parameter not in required.get(name, ()):
-                    optional.append(parameter)
+            may_be_left_out = LEFT_OUT in values
+            if may_be_left_out and kind.get("type") == "string" and "enum" not in kind:
                 variants.append(LEFT_OUT)
-            arguments[parameter] = variants[0] if variants else None
+            if not variants:
+                continue
+            arguments[parameter] = variants[0]
             if variants[1:]:
                 alternatives[parameter] = variants[1:]
+            if may_be_left_out and parameter not in described.get("required", ()):
+                optional.append(parameter)
         call = {"name": offered_name(name), "arguments": arguments}
         if alternatives:
             call["alternatives"] = alternatives

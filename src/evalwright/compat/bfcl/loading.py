@@ -163,13 +163,7 @@ def _sample(row: BfclRow, category: Category) -> Sample:
         (turn["content"] for turn in reversed(row.turns) if turn["role"] == "user"), ""
     )
     metadata: dict[str, Any] = {
-        CALLS: expected_calls(
-            row.possible,
-            {
-                function["name"]: function["parameters"]["required"]
-                for function in row.functions
-            },
-        ),
+        CALLS: expected_calls(row.possible, row.functions),
         CHECKED: {
             "category": category.name,
             "language": category.language,
