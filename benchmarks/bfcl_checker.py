@@ -45,7 +45,7 @@ CATEGORIES = (
 )
 MODEL = "any-model"
 RAISES = "raises"
-RECORDED_PER_VERDICT = 5
+RECORDED_PER_VERDICT = 3
 """Replies of a category with the same verdict that --record writes."""
 RECORDED_SHARE = 0.02
 MAX_RECORDED_CHARS = 400

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from evalwright import ScriptedModel, evaluate
+from evalwright import Generate, Response, ScriptedModel, evaluate, score_run
 from evalwright.analysis.task_checks.examining import examine
+from evalwright.analysis.task_checks.expected_calls import expected_turns, gold_reply
+from evalwright.core.requests import Request
 from evalwright.core.tasks import Task
 from evalwright.tasks.loading import load_task, task_from_definition
 
@@ -100,3 +102,29 @@ def test_a_user_turn_that_renders_empty_is_left_out(tmp_path: Path) -> None:
     assert model.requests is not None
     longest = max(len(request.prompt) for request in model.requests)  # type: ignore[union-attr]
     assert (len(model.requests), longest) == (5 - 1, 5)
+
+
+@pytest.mark.parametrize("name", ["tool-turns-ko", "tool-calls-th"])
+def test_a_run_with_gold_calls_is_right_and_stays_so_when_scored_again(
+    tasks: dict[str, Task], name: str, tmp_path: Path
+) -> None:
+    task = tasks[name]
+    (scorer,) = task.scorers
+    replies = {
+        sample.input.split("\n")[0]: gold_reply(expected_turns(scorer, sample))
+        for sample in task.samples
+    }
+
+    def reply(request: Request) -> Response:
+        assert isinstance(request, Generate)
+        assert not isinstance(request.prompt, str)
+        question = next(turn.text for turn in request.prompt if turn.role == "user")
+        return replies[question](0, request)
+
+    (run,) = evaluate(task, ScriptedModel(reply), out=tmp_path)
+    again = score_run(run)
+    for scored in (run, again):
+        assert scored.tasks[0].metrics[0].estimate.value == 1
+        scores = [record.scores["tool-calls"] for record in scored.samples()]
+        assert {score.label for score in scores} == {"correct"}
+        assert all(score.parts["calls"] == 1 for score in scores)
