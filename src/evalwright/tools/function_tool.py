@@ -112,13 +112,14 @@ def tool(
     arguments of a call are checked against them before the function is called::
 
         @tool
-        def get_weather(city: str, unit: Literal["c", "f"] = "c") -> str:
+        def get_weather(city: str, days: int = 1) -> str:
             \"\"\"Look up the weather of a city.
 
             Args:
                 city: the city's name, in English.
-                unit: Celsius or Fahrenheit.
+                days: how many days ahead.
             \"\"\"
+            return f"{city}: 21 degrees"
 
     A text that the function returns is the result; anything else is written as JSON. What it raises
     is shown to the model as an error.

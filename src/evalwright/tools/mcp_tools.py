@@ -285,7 +285,7 @@ def _schema_fault(schema: Any) -> str:
     if schema.get("type") != "object":
         return "is not one of an object"
     if not isinstance(schema.get("properties", {}), dict):
-        return "has properties that are no mapping"
+        return "has properties that are not a mapping"
     n_chars = len(json.dumps(schema, ensure_ascii=False, default=str))
     if n_chars > MAX_SCHEMA_CHARS:
         return f"has {n_chars:,} characters; {MAX_SCHEMA_CHARS:,} are allowed"
