@@ -409,10 +409,7 @@ def main() -> None:
             print(f"  {n:6,} {name}")
     if options.record:
         options.record.write_text(
-            "".join(
-                f"{json.dumps(row, ensure_ascii=False)}\n"
-                for row in recorded
-            )
+            "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in recorded)
         )
 
 

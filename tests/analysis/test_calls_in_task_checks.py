@@ -81,6 +81,16 @@ def test_gold_calls_without_results_in_a_loop_are_one(tmp_path: Path) -> None:
     assert "gold calls get an error as their result on 1 sample" in fault
 
 
+def test_a_task_that_wants_no_calls_at_all_is_to_be_read_beside_others(
+    tmp_path: Path,
+) -> None:
+    assert faults_of(tmp_path, []) == []
+    *_, ignoring = examine([load_task(str(tmp_path / "t.yaml"))])
+    verdicts = {finding.verdict for finding in ignoring.findings}
+    assert verdicts == {"ok", "note"}
+    assert any("read scores beside" in finding.text for finding in ignoring.findings)
+
+
 def test_malformed_expected_calls_are_one(tmp_path: Path) -> None:
     (fault,) = faults_of(tmp_path, [{"arguments": {}}])
     assert "is a mapping with the `name`" in fault

@@ -352,6 +352,11 @@ def _check_text(
     got = compare_with_chance(values, samples, [chance(sample) for sample in samples])
     if got.above:
         return _CHECK.fault(f"{name}: {got}", _rewarded_ids(values, samples))
+    if got.chance >= ONE_LABEL and any(expects_calls(task.scorer) for task in tasks):
+        return _CHECK.note(
+            f"{name}: {got}: almost any text is right, so read scores beside those of"
+            " questions that want more"
+        )
     if _is_generous(got):
         return _CHECK.fault(
             f"{name}: {points(got.mean)}%", _rewarded_ids(values, samples)
