@@ -1,6 +1,7 @@
 """Reads values in Java's and JavaScript's notation as BFCL's checker does.
 
-What cannot be read stays the text, and so equals nothing but a text.
+What cannot be read stays the text, and so equals nothing but a text. The patterns are those of the
+package `bfcl-eval` (Apache-2.0).
 """
 
 from __future__ import annotations
