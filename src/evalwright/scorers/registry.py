@@ -79,6 +79,7 @@ BUNDLED = {
     "stress": "evalwright.scorers.stress.scorer:stress",
     "ter": "evalwright.scorers.corpus:ter",
     "token-f1": "evalwright.scorers.token_f1:token_f1",
+    "tool-calls": "evalwright.scorers.tool_calls.scorer:tool_calls",
     "unit-tests": "evalwright.scorers.code.unit_tests:unit_tests",
     "words": "evalwright.scorers.outcome:words",
 }

@@ -22,6 +22,7 @@ from evalwright.statistics import Estimate
 from evalwright.tasks.entry_points import offered
 
 DIALECTS = {
+    "bfcl": "evalwright.compat.bfcl",
     "lm-eval": "evalwright.compat.lm_eval.tasks",
     "sea-helm": "evalwright.compat.sea_helm",
 }

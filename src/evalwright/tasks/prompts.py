@@ -134,7 +134,9 @@ class Renderer:
             context = self.context(sample)
             if self._images is not None:
                 context["images"] = ("",) * len(self._images(context))
-            return tuple(part(context) for part in self._users)
+            first, *later = (part(context) for part in self._users)
+            # A row may have fewer turns than others of its task.
+            return (first, *(turn for turn in later if turn.strip()))
 
         return per_sample(sample, rendered)
 

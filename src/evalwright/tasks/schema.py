@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from evalwright.core.outcomes import NoAnswer
+from evalwright.tasks.call_columns import with_expected_calls
 from evalwright.tasks.long_texts import CODE_POINTS
 from evalwright.tasks.names import RULE, SOURCES, is_name
 from evalwright.tasks.yaml_files import kind_of, plain
@@ -432,6 +433,11 @@ class TaskFile(Part):
     metadata: dict[str, Any] = Field(default_factory=dict)
     # Where boards put the task. It decides no prompt and no score, and so is in no identity.
     board: dict[str, Text] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expected_calls(cls, value: Any) -> Any:
+        return with_expected_calls(value)
 
     @field_validator("task", "group", mode="after")
     @classmethod

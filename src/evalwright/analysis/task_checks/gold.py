@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from string import ascii_uppercase
 
+from evalwright.analysis.task_checks.expected_calls import (
+    check_gold_calls,
+    expects_calls,
+)
 from evalwright.analysis.task_checks.findings import Check, Finding, quoted
 from evalwright.analysis.task_checks.material import Material
 from evalwright.analysis.task_checks.scripted_replies import (
@@ -33,7 +37,9 @@ def check_gold(material: Material) -> Iterator[Finding]:
             )
             continue
         try:
-            if material.chooses:
+            if expects_calls(scorer):
+                yield from check_gold_calls(material, scorer)
+            elif material.chooses:
                 yield from _check_choices(material, scorer)
             elif material.continues:
                 yield from _check_continuations(material, scorer)

@@ -17,6 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from evalwright.analysis.task_checks.expected_calls import (
+    expected_turns,
+    expects_calls,
+    gold_reply,
+    wants_text,
+)
 from evalwright.analysis.task_checks.findings import Check, Finding, points, quoted
 from evalwright.analysis.task_checks.material import Material
 from evalwright.analysis.task_checks.scripted_replies import (
@@ -240,6 +246,19 @@ def _check_constant_texts(tasks: Sequence[JudgedTask]) -> Iterator[Finding]:
                 "one sample is too few for answers that ignore the question"
             )
         return
+    wanting_text = {
+        id(sample)
+        for task in tasks
+        for sample in task.samples
+        if wants_text(task.scorer, sample)
+    }
+
+    def chance_of_words(sample: Sample) -> float:
+        return 1.0 if id(sample) in wanting_text else chance_of(sample)
+
+    def chance_of_abstaining(sample: Sample) -> float:
+        return 1.0 if id(sample) in wanting_text else _chance_of_abstaining(sample)
+
     yield _check_text("empty answers", tasks, lambda sample: "")
     answerable = [task for task in tasks if task.scorer.kind not in REFUSING]
     if answerable:
@@ -247,9 +266,12 @@ def _check_constant_texts(tasks: Sequence[JudgedTask]) -> Iterator[Finding]:
             "'I don't know'",
             answerable,
             lambda sample: "I don't know.",
-            _chance_of_abstaining,
+            chance_of_abstaining,
         )
-    yield _check_text("the question itself", tasks, lambda sample: sample.input)
+    yield _check_text(
+        "the question itself", tasks, lambda sample: sample.input, chance_of_words
+    )
+    yield from _check_commonest_calls(tasks)
     if len(answerable) < len(tasks):
         n = sum(len(task.samples) for task in tasks if task.scorer.kind in REFUSING)
         text = (
@@ -272,6 +294,48 @@ def _check_constant_texts(tasks: Sequence[JudgedTask]) -> Iterator[Finding]:
         yield _check_commonest_answer(text, answerable)
 
 
+def _check_commonest_calls(tasks: Sequence[JudgedTask]) -> Iterator[Finding]:
+    """Check the calls that are expected most often, made for every sample."""
+    calling = [task for task in tasks if expects_calls(task.scorer)]
+    keys = [
+        _turns_as_key(task.scorer, sample)
+        for task in calling
+        for sample in task.samples
+    ]
+    wanted = Counter(key for key in keys if any(key))
+    if not wanted:
+        return
+    commonest = wanted.most_common(1)[0][0]
+    turns = next(
+        expected_turns(task.scorer, sample)
+        for task in calling
+        for sample in task.samples
+        if _turns_as_key(task.scorer, sample) == commonest
+    )
+    values: list[float] = []
+    for task in calling:
+        values += score_replies(
+            task.material,
+            task.scorer,
+            ((sample, gold_reply(turns)) for sample in task.samples),
+        )
+    name = "always " + ", ".join(call.name for turn in turns for call in turn)
+    mean = sum(values) / len(values)
+    samples = [sample for task in calling for sample in task.samples]
+    if mean >= MOST_FOR_NOTHING:
+        yield _CHECK.fault(f"{name}: {points(mean)}%", _rewarded_ids(values, samples))
+        return
+    yield _CHECK.ok(f"{name}: {points(mean)}%")
+
+
+def _turns_as_key(scorer: Scorer, sample: Sample) -> tuple[str, ...]:
+    """Write the calls of each turn as a text, to count samples that expect the same."""
+    return tuple(
+        ", ".join(f"{call.name} {call.gold_arguments()}" for call in turn)
+        for turn in expected_turns(scorer, sample)
+    )
+
+
 def _chance_of_abstaining(sample: Sample) -> float:
     """The chance that abstaining is right: 1 for unanswerable samples."""
     return 1.0 if sample.metadata.get("answerable") is False else chance_of(sample)
@@ -288,6 +352,11 @@ def _check_text(
     got = compare_with_chance(values, samples, [chance(sample) for sample in samples])
     if got.above:
         return _CHECK.fault(f"{name}: {got}", _rewarded_ids(values, samples))
+    if got.chance >= ONE_LABEL and any(expects_calls(task.scorer) for task in tasks):
+        return _CHECK.note(
+            f"{name}: {got}: almost any text is right, so read scores beside those of"
+            " questions that want more"
+        )
     if _is_generous(got):
         return _CHECK.fault(
             f"{name}: {points(got.mean)}%", _rewarded_ids(values, samples)

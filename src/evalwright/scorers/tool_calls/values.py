@@ -1,0 +1,343 @@
+"""Compares an argument that a model wrote with the one that is expected."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+Match = Literal["exact", "loose"]
+EXACT: Match = "exact"
+LOOSE: Match = "loose"
+MATCHES = (EXACT, LOOSE)
+
+WRONG_VALUE = "wrong value"
+WRONG_TYPE = "wrong type"
+REL_TOLERANCE = 1e-9
+"""Fractions closer than this share of the larger one are equal: 0.1 + 0.2 is 0.3."""
+ALIKE = 0.6
+"""Share of common pairs of letters from which two texts may differ in their wording only."""
+MAX_COMPARED_CHARS = 2_000
+"""Characters of a text whose wording is compared; equality looks at all of it."""
+MAX_SHOWN_CHARS = 60
+
+_MARKS = re.compile(r"[^\w\s]|[\s_]")
+_DIGITS = re.compile(r"\d+")
+_CODE = re.compile(r"[a-z0-9_.:/-]+")
+"""A text such as "premium_economy" or "asc", which has no other wording."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How an argument differs from what is expected.
+
+    Args:
+        label: WRONG_VALUE or WRONG_TYPE.
+        text: what differs, as the end of a sentence about the argument.
+        arguable: why a careful reader might accept it; "" if none would.
+    """
+
+    label: str
+    text: str
+    arguable: str = ""
+
+
+def normalise(text: str, match: Match = LOOSE) -> str:
+    """Normalise a text for comparison.
+
+    "exact" is Unicode's form NFC. "loose" is NFKC without case, white space and punctuation;
+    digits of all scripts are ASCII, and a mark within or before a number stays: 3.14, 10:30,
+    2026-03-14, -5.
+    """
+    if match == EXACT:
+        return unicodedata.normalize("NFC", text)
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    ascii_digits = "".join(
+        str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in folded
+    )
+    kept = [
+        sign
+        for index, sign in enumerate(ascii_digits)
+        if not _is_dropped(ascii_digits, index)
+    ]
+    return "".join(kept)
+
+
+def _is_dropped(text: str, index: int) -> bool:
+    sign = text[index]
+    category = unicodedata.category(sign)
+    if category[0] not in "PZC" and sign not in "`´":
+        return False
+    following = text[index + 1 : index + 2]
+    before = text[index - 1 : index]
+    if not following.isdigit():
+        return True
+    if before.isdigit():
+        return sign not in ".,:/-"
+    return sign != "-" or before.isalnum()
+
+
+def bare(text: str) -> str:
+    """Return the letters and digits of a text, in loose form."""
+    return _MARKS.sub("", normalise(text))
+
+
+def compare(
+    expected: Any, actual: Any, match: Match, *, unordered: bool = False
+) -> Difference | None:
+    """Compare an argument with an expected value.
+
+    Args:
+        expected: the expected value, as JSON has it.
+        actual: the model's.
+        match: how texts are compared.
+        unordered: whether the order of a list does not count.
+
+    Returns:
+        How they differ; None if they are equal. 1 equals 1.0, and true is not 1.
+    """
+    if isinstance(expected, bool) or expected is None:
+        if expected is actual:
+            return None
+        same_kind = isinstance(actual, bool) and expected is not None
+        if same_kind:
+            return Difference(WRONG_VALUE, _versus(actual, expected))
+        return _other_type(expected, actual, match)
+    if isinstance(expected, int | float):
+        if isinstance(actual, int | float) and not isinstance(actual, bool):
+            if _same_number(expected, actual):
+                return None
+            return Difference(WRONG_VALUE, _versus(actual, expected))
+        return _other_type(expected, actual, match)
+    if isinstance(expected, str):
+        if not isinstance(actual, str):
+            return _other_type(expected, actual, match)
+        return _compare_texts(expected, actual, match)
+    if isinstance(expected, Mapping):
+        if not isinstance(actual, Mapping):
+            return _other_type(expected, actual, match)
+        return _compare_mappings(expected, actual, match)
+    if not isinstance(actual, list):
+        return _other_type(expected, actual, match)
+    return _compare_lists(expected, actual, match, unordered)
+
+
+def _same_number(expected: float, actual: float) -> bool:
+    if isinstance(expected, int):
+        return expected == actual
+    try:
+        return math.isclose(expected, actual, rel_tol=REL_TOLERANCE)
+    except OverflowError:  # an integer beyond floats
+        return False
+
+
+def _compare_texts(expected: str, actual: str, match: Match) -> Difference | None:
+    if normalise(expected, match) == normalise(actual, match):
+        return None
+    return Difference(
+        WRONG_VALUE, _versus(actual, expected), _same_wording(expected, actual)
+    )
+
+
+def _same_wording(expected: str, actual: str) -> str:
+    """Say why two texts may mean the same; "" if their numbers or most letters differ."""
+    wanted = bare(expected[:MAX_COMPARED_CHARS])
+    written = bare(actual[:MAX_COMPARED_CHARS])
+    if _DIGITS.findall(wanted) != _DIGITS.findall(written) or not (wanted and written):
+        return ""
+    if wanted == written:
+        return "it differs in punctuation only"
+    if _CODE.fullmatch(expected):
+        return ""
+    if _contains(wanted, written) or _contains(written, wanted):
+        return "one wording contains the other"
+    if _share_of_pairs(wanted, written) >= ALIKE:
+        return "it may differ in wording only"
+    return ""
+
+
+def _contains(longer: str, shorter: str) -> bool:
+    """Return whether all letters of a text occur in one that is at most twice as long, in order."""
+    if not len(shorter) < len(longer) <= 2 * len(shorter):
+        return shorter in longer
+    letters = iter(longer)
+    return all(letter in letters for letter in shorter)
+
+
+def _share_of_pairs(first: str, second: str) -> float:
+    """Dice's coefficient of the pairs of neighbouring letters, from 0 to 1."""
+    first_pairs = Counter(map("".join, pairwise(first)))
+    second_pairs = Counter(map("".join, pairwise(second)))
+    n_pairs = first_pairs.total() + second_pairs.total()
+    return 2 * (first_pairs & second_pairs).total() / n_pairs if n_pairs else 0.0
+
+
+def _compare_mappings(
+    expected: Mapping[str, Any], actual: Mapping[str, Any], match: Match
+) -> Difference | None:
+    missing = [name for name in expected if name not in actual]
+    if missing:
+        return Difference(WRONG_VALUE, f"lacks '{missing[0]}'")
+    extra = [
+        name
+        for name, inner in actual.items()
+        if name not in expected and (match == EXACT or inner is not None)
+    ]
+    if extra:
+        return Difference(WRONG_VALUE, f"has '{extra[0][:40]}', which is not expected")
+    return _first(
+        (compare(inner, actual[name], match), f"in '{name}' ")
+        for name, inner in expected.items()
+    )
+
+
+def _compare_lists(
+    expected: Sequence[Any], actual: Sequence[Any], match: Match, unordered: bool
+) -> Difference | None:
+    if len(expected) != len(actual):
+        return Difference(
+            WRONG_VALUE,
+            f"has {len(actual)} elements where {len(expected)} are expected",
+        )
+    if not unordered:
+        return _first(
+            (compare(inner, actual[index], match), f"in element {index + 1} ")
+            for index, inner in enumerate(expected)
+        )
+    pairs = pair_up(
+        len(expected),
+        len(actual),
+        lambda wanted, written: (
+            compare(expected[wanted], actual[written], match) is None
+        ),
+    )
+    lacking = [index for index in range(len(expected)) if index not in pairs]
+    if not lacking:
+        return None
+    return Difference(WRONG_VALUE, f"lacks {shown(expected[lacking[0]])}")
+
+
+def _first(differences: Any) -> Difference | None:
+    """Return the first difference that nobody would accept, else the first, with its place."""
+    first: Difference | None = None
+    for difference, place in differences:
+        if difference is None:
+            continue
+        placed = Difference(
+            difference.label, place + difference.text, difference.arguable
+        )
+        if not placed.arguable:
+            return placed
+        first = first or placed
+    return first
+
+
+def _other_type(expected: Any, actual: Any, match: Match) -> Difference:
+    return Difference(
+        WRONG_TYPE,
+        f"{_versus(actual, expected)} ({kind_of(expected)}, not {kind_of(actual)})",
+        _same_but_type(expected, actual, match),
+    )
+
+
+def _same_but_type(expected: Any, actual: Any, match: Match) -> str:
+    """Say how a value of another type has the same content; "" if it has not."""
+    if isinstance(actual, list) and len(actual) == 1:
+        inner_equal = compare(expected, actual[0], match) is None
+        return "the value is in a list" if inner_equal else ""
+    if isinstance(expected, list) and len(expected) == 1:
+        inner_equal = compare(expected[0], actual, match) is None
+        return "the value should be in a list" if inner_equal else ""
+    scalars = (str, int, float, bool)
+    if isinstance(expected, scalars) and isinstance(actual, scalars):
+        same = _scalar_text(expected) == _scalar_text(actual)
+        return "it has the same value as another type" if same else ""
+    if isinstance(actual, str):
+        try:
+            parsed = json.loads(actual[:MAX_COMPARED_CHARS])
+        except (ValueError, RecursionError):
+            return ""
+        if isinstance(parsed, str):
+            return ""
+        return (
+            "it is the right value as a text of JSON"
+            if compare(expected, parsed, match) is None
+            else ""
+        )
+    return ""
+
+
+def _scalar_text(scalar: str | float) -> str:
+    if isinstance(scalar, float) and scalar.is_integer():
+        return str(int(scalar))
+    return str(scalar)[:MAX_COMPARED_CHARS].strip().casefold()
+
+
+def kind_of(document: Any) -> str:
+    """Name the type of a JSON value."""
+    if isinstance(document, bool):
+        return "a boolean"
+    if document is None:
+        return "null"
+    if isinstance(document, int | float):
+        return "a number"
+    if isinstance(document, str):
+        return "a text"
+    return "an object" if isinstance(document, Mapping) else "a list"
+
+
+def shown(document: Any) -> str:
+    """Write a JSON value on one short line."""
+    try:
+        text = json.dumps(document, ensure_ascii=False, default=str)
+    except RecursionError:
+        return f"{kind_of(document)} of many levels"
+    line = " ".join(text.split())
+    if len(line) <= MAX_SHOWN_CHARS:
+        return line
+    return f"{line[: MAX_SHOWN_CHARS - 3]}..."
+
+
+def _versus(actual: Any, expected: Any) -> str:
+    return f"is {shown(actual)} where {shown(expected)} is expected"
+
+
+def pair_up(
+    n_expected: int, n_actual: int, fits: Callable[[int, int], bool]
+) -> dict[int, int]:
+    """Pair as many expected things with actual ones as fit, each used once.
+
+    Args:
+        n_expected: number of expected things.
+        n_actual: number of actual ones.
+        fits: whether an expected and an actual one fit, by index.
+
+    Returns:
+        By index of an expected thing, that of its actual one: a maximum matching (Kuhn's
+        algorithm).
+    """
+    edges = [
+        [actual for actual in range(n_actual) if fits(expected, actual)]
+        for expected in range(n_expected)
+    ]
+    expected_of: dict[int, int] = {}
+
+    def assign(expected: int, tried: set[int]) -> bool:
+        for actual in edges[expected]:
+            if actual in tried:
+                continue
+            tried.add(actual)
+            if actual not in expected_of or assign(expected_of[actual], tried):
+                expected_of[actual] = expected
+                return True
+        return False
+
+    for expected in range(n_expected):
+        assign(expected, set())
+    return {expected: actual for actual, expected in expected_of.items()}
