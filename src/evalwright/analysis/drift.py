@@ -20,6 +20,7 @@ from evalwright.core.errors import RunError
 from evalwright.core.plain import Plain
 from evalwright.metrics.registry import BOUNDED
 from evalwright.runs.reader import Run
+from evalwright.runs.recorded_answers import whole_answer
 from evalwright.runs.results import TaskResult
 from evalwright.runs.scores import hashed, read_rows
 from evalwright.statistics.drift import (
@@ -194,9 +195,13 @@ class ItemReader:
         self.scores.setdefault(key, []).append(
             np.nan if number is None else float(number)
         )
-        text = score.get("label") if self._of_judge else row.get("answer")
+        text = score.get("label") if self._of_judge else _answer_of(row)
         digest = None if text is None else hashed(str(text).strip()) & 0xFFFF
         self.texts.setdefault(key, []).append(digest)
+
+
+def _answer_of(row: Mapping[str, Any]) -> str | None:
+    return whole_answer(row) if "answer" in row else None
 
 
 def measure_drift(runs: Sequence[Run], baseline: Sequence[Run] = ()) -> ModelDrift:

@@ -10,6 +10,7 @@ import numpy as np
 
 from evalwright.runs.measures import Matrix
 from evalwright.runs.reader import Run
+from evalwright.runs.recorded_answers import whole_answer
 from evalwright.runs.scores import hashed
 
 MAX_COMPARED_ITEMS = 200_000
@@ -70,13 +71,13 @@ def _answer_digests(
         if (
             keys is None
             or (key := hashed(row["id"])) not in keys
-            or not row.get("answer")
+            or not (answer := whole_answer(row))
         ):
             continue
         digest = hashes.setdefault(
             (row["task"], key), blake2b(digest_size=_DIGEST_BYTES)
         )
-        text = str(row["answer"]).strip()
+        text = answer.strip()
         digest.update(
             f"{row.get('draw', 0)} {len(text)} {text}".encode("utf-8", "surrogatepass")
         )

@@ -19,6 +19,7 @@ from evalwright.core.plain import plain
 from evalwright.core.tasks import with_task_metadata
 from evalwright.metrics.means import DIFFER
 from evalwright.runs.reader import Run
+from evalwright.runs.recorded_answers import whole_answer
 from evalwright.runs.score_tables import item_scores
 from evalwright.runs.scores import hashed, paired_scores
 
@@ -313,6 +314,8 @@ def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
     scores = row["scores"]
     if key == "score":
         return [score]
+    if key == "answer":
+        return [whole_answer(row)]
     if key == "target":
         return list(row["targets"])
     if key == "label":

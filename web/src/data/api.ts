@@ -143,14 +143,27 @@ export interface ImagePart {
   source?: string;
 }
 
+/** A call of a tool, as the model wrote it. */
+export interface Call {
+  name: string;
+  /** A JSON object, where the model wrote one. */
+  arguments: string;
+}
+
 export interface Message {
   role: string;
+  /** The tool whose result this is; "" elsewhere. */
+  tool: string;
+  /** Whether the result says that the call failed. */
+  isError: boolean;
+  calls: Call[];
   /** Texts, and images by the hash of the bytes that were sent. */
   parts: (string | ImagePart)[];
 }
 
 export interface Reply {
   text?: string;
+  calls?: Call[];
   reasoning?: string;
   finish?: string;
   logLikelihood?: number;

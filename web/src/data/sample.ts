@@ -3,6 +3,7 @@
  * should.
  */
 import type {
+  Call,
   Failure,
   Message,
   Reply,
@@ -108,12 +109,16 @@ export function sampleOf(line: string): Sample {
 }
 
 function messagesOf(prompt: unknown): Message[] {
-  if (typeof prompt === "string") return prompt ? [{ role: "", parts: [prompt] }] : [];
+  if (typeof prompt === "string") return prompt ? [plainMessage("", prompt)] : [];
   return list(prompt).map((turn) => {
-    const [role, content] = list(turn);
+    const [role, content, extras] = list(turn);
+    const more = row(extras);
     const pieces = typeof content === "string" ? [content] : list(content);
     return {
       role: text(role),
+      tool: text(more.tool_name),
+      isError: more.is_error === true,
+      calls: callsOf(more.tool_calls),
       parts: pieces.map((piece) => {
         const image = row(piece);
         if (typeof image.image !== "string") return text(piece);
@@ -124,16 +129,33 @@ function messagesOf(prompt: unknown): Message[] {
   });
 }
 
+const plainMessage = (role: string, content: string): Message => ({
+  role,
+  tool: "",
+  isError: false,
+  calls: [],
+  parts: [content],
+});
+
+function callsOf(value: unknown): Call[] {
+  return list(value).map((call) => ({
+    name: text(row(call).name),
+    arguments: text(row(call).arguments),
+  }));
+}
+
 function replyOf(value: unknown, latency: number | null): Reply {
   const data = row(value);
   const usage = row(data.usage);
   const reply: Reply = {};
+  const calls = callsOf(data.tool_calls);
+  if (calls.length) reply.calls = calls;
   if (typeof data.text === "string") reply.text = data.text;
   if (typeof data.reasoning === "string") reply.reasoning = data.reasoning;
   if (typeof data.finish_reason === "string") reply.finish = data.finish_reason;
   if (typeof data.model === "string") reply.model = data.model;
   const numbers: [
-    Exclude<keyof Reply, "text" | "reasoning" | "finish" | "model" | "tokens">,
+    Exclude<keyof Reply, "text" | "calls" | "reasoning" | "finish" | "model" | "tokens">,
     unknown,
   ][] = [
     ["logLikelihood", data.log_likelihood],
@@ -208,7 +230,7 @@ function requestOf(value: unknown): Message[] {
     const messages = messagesOf(prompt);
     return messages.length && messages[0]!.role
       ? messages
-      : [{ role: name, parts: [asText(prompt)] }];
+      : [plainMessage(name, asText(prompt))];
   });
 }
 

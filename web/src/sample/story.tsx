@@ -1,7 +1,7 @@
 /** What was asked and what came back. */
 import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
-import type { Data, ImagePart, Message, Reply, RunInfo, Sample } from "../data/api";
+import type { Call, Data, ImagePart, Message, Reply, RunInfo, Sample } from "../data/api";
 import { useRead } from "../pages";
 import { dollars, number, seconds } from "../samples/values";
 import { hits, Line, type Mark, Text } from "../text/text";
@@ -86,6 +86,45 @@ export function MessagePart({
   );
 }
 
+/** Calls of tools. Their arguments are shown with a line for each, where they are JSON. */
+export function Calls({ calls, words = "" }: { calls: Call[]; words?: string }) {
+  const [listed, showMore] = useFirst(calls, "calls");
+  return (
+    <>
+      {listed.map((call) => {
+        const written = indented(call.arguments);
+        return (
+          <div class="call">
+            <p class="call-name">
+              Call of <code>{call.name ? <Line value={call.name} /> : "a tool without a name"}</code>
+            </p>
+            {written !== "{}" && (
+              <Text
+                value={written}
+                marks={hits(written, words)}
+                label={`the arguments of ${call.name}`}
+              />
+            )}
+          </div>
+        );
+      })}
+      {showMore}
+    </>
+  );
+}
+
+/** Longer arguments are shown as they were written. */
+const LONGEST_INDENTED = 20_000;
+
+function indented(json: string): string {
+  if (json.length > LONGEST_INDENTED) return json;
+  try {
+    return JSON.stringify(JSON.parse(json), null, 2);
+  } catch {
+    return json; // the model's own mistake
+  }
+}
+
 export function Messages({ messages, words = "" }: { messages: Message[]; words?: string }) {
   const [listed, showMore] = useFirst(messages, "messages");
   return (
@@ -97,9 +136,18 @@ export function Messages({ messages, words = "" }: { messages: Message[]; words?
               class={`role role-${["system", "user", "assistant"].includes(message.role) ? message.role : "other"}`}
             >
               {message.role ? <Line value={message.role} /> : "prompt"}
+              {message.tool !== "" && (
+                <>
+                  {" "}
+                  <code>
+                    <Line value={message.tool} />
+                  </code>
+                </>
+              )}
+              {message.isError && <span class="bad"> failed</span>}
             </h3>
             {message.parts.map((piece, index) =>
-              typeof piece === "string" ? (
+              piece === "" && message.calls.length ? null : typeof piece === "string" ? (
                 <Text
                   value={piece}
                   marks={hits(piece, words)}
@@ -109,6 +157,7 @@ export function Messages({ messages, words = "" }: { messages: Message[]; words?
                 <Picture key={`${index} ${piece.image}`} image={piece} role={message.role} />
               ),
             )}
+            {message.calls.length > 0 && <Calls calls={message.calls} words={words} />}
           </li>
         ))}
       </ol>
@@ -232,6 +281,7 @@ export function Answer({ sample, words }: { sample: Sample; words: string }) {
   const resting = sample.scores
     .filter((score) => score.evidence.length)
     .map((score) => score.scorer);
+  const calls = sample.replies.at(-1)?.calls ?? [];
   const only = sample.replies.length === 1 ? sample.replies[0] : undefined;
   const same = only !== undefined && (only.text ?? "") === sample.answer;
   return (
@@ -252,13 +302,14 @@ export function Answer({ sample, words }: { sample: Sample; words: string }) {
       )}
       {sample.answer === "" && sample.outcome !== "answered" ? (
         <p class="note quiet">There is no answer.</p>
-      ) : (
+      ) : sample.answer === "" && calls.length ? null : (
         <Text
           value={sample.answer}
           marks={[...evidence, ...hits(sample.answer, words)]}
           label="the answer"
         />
       )}
+      {calls.length > 0 && <Calls calls={calls} words={words} />}
       {resting.length > 0 && (
         <p class="note quiet">
           <mark class="evidence">Marked</mark>: what{" "}
@@ -324,7 +375,7 @@ function Votes({ votes, name }: { votes: [string, number][]; name: string }) {
 
 /** How a reply ended, where that is worth saying. */
 const finishNotes = (reply: Reply): ComponentChildren =>
-  reply.finish && reply.finish !== "stop" ? (
+  reply.finish && !["stop", "tool_calls"].includes(reply.finish) ? (
     <>
       ended by <Line value={reply.finish} />
     </>
@@ -360,6 +411,7 @@ export function ReplyBox({
           )}
         </Fold>
       )}
+      {reply.calls && <Calls calls={reply.calls} words={words} />}
       {reply.text !== undefined && (
         <Text value={reply.text} marks={hits(reply.text, words)} label={title || "the reply"} />
       )}

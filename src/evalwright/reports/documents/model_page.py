@@ -45,6 +45,7 @@ from evalwright.reports.model_samples import (
     read_samples,
 )
 from evalwright.runs.reader import Run
+from evalwright.runs.recorded_answers import whole_answer
 from evalwright.runs.results import TaskResult
 
 LONGEST_TEXT_CHARS = 700
@@ -690,7 +691,7 @@ def _texts(
         yield ("Input" if passages else input_title), str(row["input"])
     if row["targets"]:
         yield "Target", ", ".join(map(str, row["targets"][:5]))
-    yield "Answer", str(row.get("answer", ""))
+    yield "Answer", whole_answer(row)
     yield "Explanation", str(score.get("explanation", ""))
 
 

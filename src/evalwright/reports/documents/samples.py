@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright.reports import document as doc
 from evalwright.reports.documents.sentences import judge_names, sentence_blocks
 from evalwright.reports.text import cell_width, inert, shorten
+from evalwright.runs.recorded_answers import whole_answer, written_calls
 
 if TYPE_CHECKING:
     from evalwright.analysis.sample_search import FoundSample
@@ -190,7 +191,7 @@ def _label_text(row: Mapping[str, Any], main_scorer: str) -> str:
 
 
 def _short_answer(row: Mapping[str, Any]) -> str:
-    return shorten(_on_one_line(str(row.get("answer", ""))), _LONGEST_CELL)
+    return shorten(_on_one_line(whole_answer(row)), _LONGEST_CELL)
 
 
 def _short_target(row: Mapping[str, Any]) -> str:
@@ -324,9 +325,17 @@ def _responses(row: Mapping[str, Any], prefix: str = "") -> Iterator[doc.Text]:
             yield doc.Text(f"{prefix}Reasoning{which}", response["reasoning"])
         if response.get("text"):
             yield doc.Text(f"{prefix}Reply{which}{ended}", response["text"])
+        if response.get("tool_calls"):
+            calls = written_calls(response["tool_calls"])
+            yield doc.Text(f"{prefix}Tool calls{which}", "\n".join(calls))
 
     reply_texts = [response.get("text") for response in responses]
-    if "answer" in row and reply_texts != [row["answer"]]:
+    is_call = bool(responses and responses[-1].get("tool_calls"))
+    if (
+        "answer" in row
+        and reply_texts != [row["answer"]]
+        and (row["answer"] or not is_call)
+    ):
         yield doc.Text(f"{prefix}Answer as scored", row["answer"])
 
 
@@ -374,12 +383,21 @@ def _turns(prompt: Any, title: str) -> Iterator[doc.Text]:
         return
 
     for turn in prompt:
-        role, content = turn if isinstance(turn, list) else ("", turn)
+        role, content, *extras = turn if isinstance(turn, list) else ("", turn)
+        tool_fields = extras[0] if extras else {}
         pieces = [content] if isinstance(content, str) else content
         lines = [
             piece if isinstance(piece, str) else f"[image {piece}]" for piece in pieces
         ]
-        yield doc.Text(f"{title}, {role}" if role else title, "\n".join(lines))
+        lines += [
+            f"call {call}" for call in written_calls(tool_fields.get("tool_calls", ()))
+        ]
+        name = f"{role} {tool_fields.get('tool_name', '')}".rstrip()
+        failed = " (failed)" if tool_fields.get("is_error") else ""
+        yield doc.Text(
+            f"{title}, {name}{failed}" if role else title,
+            "\n".join(filter(None, lines)),
+        )
 
 
 def _number(number: float | None) -> str:

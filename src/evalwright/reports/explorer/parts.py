@@ -19,6 +19,7 @@ from typing import Any
 from evalwright.analysis.sample_search import panel_verdicts
 from evalwright.core.errors import RunError
 from evalwright.core.requests import prompt_from
+from evalwright.runs.recorded_answers import whole_answer
 from evalwright.runs.scores import hashed
 from evalwright.runs.writer import to_json
 
@@ -386,7 +387,7 @@ class Samples:
         self._previews.append(
             (
                 _preview_text(_question(row), widest_question),
-                _preview_text(str(row.get("answer", "")), widest_answer),
+                _preview_text(whole_answer(row), widest_answer),
                 _preview_text(_expected(row), widest_expected),
                 _preview_text(_judge_reason(row), WIDEST_REASON),
             )
