@@ -236,6 +236,8 @@ export interface Sample {
   draw: number;
   outcome: string;
   messages: Message[];
+  /** The tools that this sample offered, where not every sample of the task offered the same. */
+  tools: { name: string; description: string; parameters: unknown }[];
   input: string;
   choices: string[];
   /** Places of the right choices, and of the chosen one. */

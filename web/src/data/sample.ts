@@ -76,6 +76,11 @@ export function sampleOf(line: string): Sample {
     draw: number(data.draw) ?? 0,
     outcome: text(data.outcome),
     messages: messagesOf(data.prompt),
+    tools: list(data.tools).map((tool) => ({
+      name: text(row(tool).name),
+      description: text(row(tool).description),
+      parameters: row(tool).parameters,
+    })),
     input: text(data.input),
     choices: list(data.choices).map(text),
     gold: list(data.gold).filter((index) => typeof index === "number"),

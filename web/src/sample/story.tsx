@@ -178,7 +178,10 @@ export function Question({
 }) {
   const hasMarks = [...source.keys()].some((passage) => passage >= 0);
   return (
-    <MessagePart title="Question" note={sample.messages.length ? "as sent" : ""}>
+    <MessagePart
+      title={sample.messages.some((message) => message.calls.length) ? "Conversation" : "Question"}
+      note={sample.messages.length ? "as sent" : ""}
+    >
       {sample.messages.length ? (
         <Messages messages={sample.messages} words={words} />
       ) : (
@@ -193,6 +196,30 @@ export function Question({
           <h3 class="role">input of the sample</h3>
           <Text value={sample.input} marks={source.get(-1) ?? []} label="the input" />
         </>
+      )}
+      {sample.tools.length > 0 && (
+        <Fold summary={`Tools offered (${sample.tools.length.toLocaleString("en")})`}>
+          {() => (
+            <FirstOf
+              all={sample.tools}
+              noun="tools"
+              first={50}
+              render={(tool) => (
+                <>
+                  <h3 class="role">
+                    <code>
+                      <Line value={tool.name} />
+                    </code>
+                  </h3>
+                  <Text
+                    value={`${tool.description}\n${JSON.stringify(tool.parameters, null, 2) ?? ""}`}
+                    label={`the tool ${tool.name}`}
+                  />
+                </>
+              )}
+            />
+          )}
+        </Fold>
       )}
       {sample.choices.length > 0 && <Choices sample={sample} />}
       {sample.passages.length > 0 && (

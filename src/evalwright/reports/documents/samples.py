@@ -259,6 +259,8 @@ def _full_sample(
     yield from _turns(row.get("prompt") or row["input"], "Prompt")
     yield from _formatted_prompt(row, template)
     yield from _responses(row)
+    if offered := row.get("tools"):
+        yield doc.Text("Tools offered", "\n".join(map(_tool_line, offered)))
     if len(row.get("choices") or ()) > 1:
         yield doc.Text("Choices", "\n".join(_choices(row)))
     if targets := right_answers(row):
@@ -270,6 +272,12 @@ def _full_sample(
         prefix = f"{shorten(against.name, 60)}: "
         yield from _responses(match.theirs, prefix)
         yield from _scores(match.theirs, prefix)
+
+
+def _tool_line(tool: Mapping[str, Any]) -> str:
+    description = _on_one_line(str(tool.get("description", "")))
+    separator = ": " if description else ""
+    return f"{tool['name']}{separator}{shorten(description, _LONGEST_CELL)}"
 
 
 def _full_facts(match: FoundSample, against: Run | None) -> list[tuple[str, str]]:
@@ -325,7 +333,8 @@ def _responses(row: Mapping[str, Any], prefix: str = "") -> Iterator[doc.Text]:
             yield doc.Text(f"{prefix}Reasoning{which}", response["reasoning"])
         if response.get("text"):
             yield doc.Text(f"{prefix}Reply{which}{ended}", response["text"])
-        if response.get("tool_calls"):
+        # The calls of earlier replies are turns of the prompt.
+        if response.get("tool_calls") and number == len(responses):
             calls = written_calls(response["tool_calls"])
             yield doc.Text(f"{prefix}Tool calls{which}", "\n".join(calls))
 

@@ -1,0 +1,78 @@
+"""Calls of tools and their results in the explorer and in `runs samples`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evalwright.reports.explorer.page import write_page
+from support.browser import IN_BROWSER, Tab, in_new_tab, until
+from support.calling_runs import HOSTILE_TEXT, calling_run
+from support.typed import typed
+
+CALLS = "[...document.querySelectorAll('.call')].map(one => one.innerText)"
+ROLES = "[...document.querySelectorAll('.messages .role')].map(one => one.innerText)"
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_calls_results_and_tools_are_in_the_terminal() -> None:
+    run = calling_run(Path.cwd())
+    done = typed("runs", "samples", str(run.folder), "tide")
+    assert done.code == 0, done.text
+    for line in (
+        "Prompt, tool look_up\n",
+        "Prompt, tool look_up (failed)",
+        'call look_up({"word": "tide"})',
+        "Tool calls 3 of 3",
+        'look_up({"word": "ebb"})',
+        "look_up: Look a word up.",
+    ):
+        assert line in done.out, done.out
+    assert "\x1b" not in done.out
+    table = typed("runs", "samples", str(run.folder), "--where", "answer~ebb")
+    assert 'look_up({"word": "ebb"})' in table.out
+
+
+@pytest.mark.usefixtures("own_folder")
+class TestInBrowser:
+    pytestmark = IN_BROWSER
+
+    def test_a_conversation_with_calls(self) -> None:
+        run = calling_run(Path.cwd())
+        file = Path("page.html").resolve()
+        write_page([run], file, title="Calls", progress=lambda _: None)
+        page = file.as_uri() + "#/run/calling/sample/calling/tide/0"
+
+        async def steps(tab: Tab) -> None:
+            await tab.open(page)
+            await until(tab, f"{CALLS}.length === 3")
+            title = await tab.evaluate("document.title")
+            assert "hacked" not in title
+            calls = await tab.evaluate(CALLS)
+            assert [" ".join(calls[index].split()) for index in (0, 2)] == [
+                'Call of look_up { "word": "tide" }',
+                'Call of look_up { "word": "ebb" }',
+            ]
+            roles = [" ".join(role.split()) for role in await tab.evaluate(ROLES)]
+            assert roles == [
+                "user",
+                "assistant",
+                "tool look_up",
+                "assistant",
+                "tool look_up failed",
+            ]
+            shown = await tab.evaluate("document.querySelector('main').innerText")
+            assert HOSTILE_TEXT.split("\n")[0] in shown
+            assert (
+                await tab.evaluate("document.querySelectorAll('main script').length")
+                == 0
+            )
+            await tab.evaluate(
+                "[...document.querySelectorAll('summary')]"
+                ".find(one => one.innerText.startsWith('Tools offered')).click()"
+            )
+            await until(tab, "document.body.innerText.includes('Look a word up.')")
+            assert await tab.evaluate("document.title") == title
+
+        in_new_tab(steps)
