@@ -51,8 +51,9 @@ svg { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; font-siz
 
 
 IMPORTS = (
-    "Imports go one way: core, bounded, statistics, models, engine, tools, strategies, scorers, metrics,",
-    "tasks, runs, trackers, evaluation, analysis, reports, entries, api, extend, compat, cli.",
+    "Imports go one way: core, bounded, statistics, models, engine, tools, strategies, scorers,",
+    "metrics, tasks, runs, trackers, evaluation, analysis, reports, entries, api, extend,"
+    " compat, cli.",
 )
 
 
