@@ -52,7 +52,8 @@ svg { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; font-siz
 
 IMPORTS = (
     "Imports go one way: core, bounded, statistics, models, engine, tools, strategies, scorers,",
-    "metrics, tasks, runs, trackers, evaluation, analysis, reports, entries, api, extend, compat, cli.",
+    "metrics, tasks, runs, trackers, evaluation, analysis, reports, entries, api, extend,"
+    " compat, cli.",
 )
 
 

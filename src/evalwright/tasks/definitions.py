@@ -243,12 +243,12 @@ def _filled(
     if not templates.is_template(value):
         return value
     try:
-        # A scorer may have templates of its own, over a sample and its answer; tools, and the
-        # options of a strategy, may be columns of the row.
-        if (
-            path[0] in ("scorers", "strategy", "tools")
-            and not templates.names(value) <= variables.keys()
-        ):
+        # A scorer may have templates of its own, over a sample and its answer; tools, and their
+        # results, may be columns of the row.
+        may_be_of_rows = path[0] in ("scorers", "tools") or (
+            path[0] == "strategy" and "results" in path
+        )
+        if may_be_of_rows and not templates.names(value) <= variables.keys():
             return value
         return templates.native(value)(variables)
     except templates.TemplateError as error:
