@@ -13,7 +13,10 @@ from evalwright.core.responses import Response
 from evalwright.core.tool_calls import ToolCall
 from support.hostile import HOSTILE
 
-HOSTILE_TEXT = "\n".join(HOSTILE)
+HOSTILE_TEXT = "\n".join(
+    text for text in HOSTILE if not any("\ud800" <= sign <= "\udfff" for sign in text)
+)
+"""Without lone surrogates, which no YAML file can hold."""
 LOOK_UP: dict[str, Any] = {
     "name": "look_up",
     "description": "Look a word up.",
@@ -49,7 +52,8 @@ def calling_run(folder: Path) -> Run:
     file = folder / "calling.yaml"
     file.write_text(yaml.safe_dump(definition), encoding="utf-8")
     model = ScriptedModel([_calling("tide"), _calling(HOSTILE_TEXT), _calling("ebb")])
-    return evaluate(load_task(str(file)), model, name="calling", out=folder / "runs")
+    [run] = evaluate(load_task(str(file)), model, name="calling", out=folder / "runs")
+    return run
 
 
 def _calling(word: str) -> Response:
