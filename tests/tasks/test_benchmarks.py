@@ -38,6 +38,7 @@ OWN = (
     "/sea/",
     "/vision/",
     "/long_texts/",
+    "/tool_calls/",
 )
 HUB = [
     entry

@@ -177,8 +177,13 @@ def _turn_from(
         )
     if not extras:
         return Message(role, content)
+    return Message(role, content, **fields_from_extras(extras))
+
+
+def fields_from_extras(extras: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a `Message` that its `extras` wrote."""
     calls = tuple(map(ToolCall.from_dict, extras.get("tool_calls", ())))
-    return Message(role, content, **{**extras, "tool_calls": calls})
+    return {**extras, "tool_calls": calls}
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,8 @@ from evalwright.core.requests import (
     RollingLogLikelihood,
 )
 from evalwright.core.responses import Response
+from evalwright.core.tool_calls import ToolCall
+from evalwright.core.tools import ToolDefinition
 from evalwright.models.local.processes import (
     ProcessWorker,
     request_as_json,
@@ -232,6 +234,23 @@ def test_requests_keep_all_that_they_carry() -> None:
             "never",
         ),
         Generate("text", reasoning_budget=100),
+        Generate(
+            (
+                Message(
+                    "assistant",
+                    "",
+                    tool_calls=(ToolCall("look", "{broken", "c1"),),
+                    reasoning="Hm.",
+                    provider_content="{}",
+                ),
+                Message(
+                    "tool", "no", tool_call_id="c1", tool_name="look", is_error=True
+                ),
+            ),
+            tools=(ToolDefinition("look", "Look."),),
+            tool_choice="look",
+            parallel_tool_calls=True,
+        ),
         LogLikelihood(turns, " yes"),
         LogLikelihood("", ""),
         RollingLogLikelihood("text"),

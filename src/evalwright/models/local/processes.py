@@ -24,8 +24,11 @@ from evalwright.core.requests import (
     Request,
     Reward,
     RollingLogLikelihood,
+    fields_from_extras,
+    tools_payload,
 )
 from evalwright.core.responses import Response
+from evalwright.core.tools import ToolDefinition
 from evalwright.models.local.hardware import nvml
 from evalwright.models.local.hardware.machine import usable_cores
 from evalwright.models.local.replica_set import ReplicaSet, WorkerDied
@@ -193,7 +196,11 @@ def request_as_json(request: Request) -> dict[str, Any]:
     options = {field.name: getattr(request, field.name) for field in fields(request)}
     for name, value in options.items():
         if isinstance(value, tuple) and value and isinstance(value[0], Message):
-            options[name] = [[turn.role, _content(turn)] for turn in value]
+            options[name] = [
+                [turn.role, _content(turn), turn.extras()] for turn in value
+            ]
+        elif name == "tools":
+            options[name] = tools_payload(value)
     return {"ability": request.ability, **options}
 
 
@@ -203,8 +210,11 @@ def request_from(payload: Mapping[str, Any]) -> Request:
     for name, value in options.items():
         if name in ("prompt", "context") and not isinstance(value, str):
             options[name] = tuple(
-                Message(role, _content_from(content)) for role, content in value
+                Message(role, _content_from(content), **fields_from_extras(extras))
+                for role, content, extras in value
             )
+        elif name == "tools":
+            options[name] = tuple(map(ToolDefinition.from_dict, value))
         elif isinstance(value, list):
             options[name] = tuple(value)
     return _REQUEST_CLASSES[payload["ability"]](**options)
