@@ -8,6 +8,7 @@ caller's own coroutine. Each model has one object that sends: a `Batcher` for a 
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 import time
 from collections import Counter
@@ -63,6 +64,7 @@ class Sender:
 
     __slots__ = (
         "abilities",
+        "asked_in",
         "batcher",
         "fingerprint",
         "key",
@@ -87,7 +89,14 @@ class Sender:
         self.speed = batcher.speed if batcher is not None else Speed()
         self.abilities = model.abilities
         self.fingerprint = storable_text(model.fingerprint)
+        self.asked_in = asked_in
         self.key = KeyMaker(model.fingerprint, asked_in).key
+
+    def within(self, trajectory: str) -> Sender:
+        """Return this sender for the requests of one trajectory, which share no answers."""
+        sender = copy.copy(self)
+        sender.key = KeyMaker(self.model.fingerprint, self.asked_in, trajectory).key
+        return sender
 
     def is_foreign(self, stored: Response) -> bool:
         """Return whether a stored response came from another model under this one's name."""
@@ -138,14 +147,29 @@ class Engine:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def door(self, roles: Mapping[str, Model]) -> RoleClient:
-        """Return a client that sends requests to the models of these roles, with its own counts.
+    def door(
+        self,
+        roles: Mapping[str, Model],
+        *,
+        trajectory: str = "",
+        counts: Counts | None = None,
+    ) -> RoleClient:
+        """Return a client that sends requests to the models of these roles.
 
         Must be called where the event loop runs.
+
+        Args:
+            roles: the models by role.
+            trajectory: id of the trajectory whose requests these are, which share no answers with
+                others; "" for none.
+            counts: counts its requests; by default it has its own counts.
         """
-        return RoleClient(
-            self, {role: self._sender(model) for role, model in roles.items()}, Counts()
-        )
+        senders = {role: self._sender(model) for role, model in roles.items()}
+        if trajectory:
+            senders = {
+                role: sender.within(trajectory) for role, sender in senders.items()
+            }
+        return RoleClient(self, senders, Counts() if counts is None else counts)
 
     def loop_turns(self) -> LoopTurns:
         """Return what keeps the event loop responsive for all users of this engine.

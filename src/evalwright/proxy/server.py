@@ -1,0 +1,264 @@
+"""The HTTP side of the proxy: what a connection and a request's head may be, and how much of it.
+
+Everything here happens before a body is read as JSON. The server listens on a loopback address,
+answers only to its own names (a page that a browser was tricked into sending here by DNS has
+another), and to no page at all: a request with an Origin is refused, and no header allows one.
+Sizes, times and numbers are bounded, so that a slow or large client costs a bounded amount.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiohttp import web
+
+from evalwright.core.errors import ConfigurationError
+from evalwright.proxy.faults import Fault, invalid
+
+MAX_BODY_BYTES = 50 * 10**6
+"""Most bytes of a request; a conversation with images passes."""
+MAX_BODIES_BYTES = 400 * 10**6
+"""Most bytes of bodies that are being read at a time, over all connections."""
+MAX_CONNECTIONS = 1_000
+MAX_LINE_BYTES = 8_190
+MAX_HEADERS = 100
+IDLE_SECONDS = 75.0
+"""How long a connection may take for the head of a request, or stay idle between two."""
+BODY_SECONDS = 60.0
+WRITE_SECONDS = 60.0
+"""How long a client may leave an answer unread."""
+_BODY_PIECE_BYTES = 2**16
+
+_log = logging.getLogger("evalwright.proxy")
+_quiet = logging.getLogger("evalwright.proxy.http")
+"""Of the HTTP library, which would log parts of requests."""
+_quiet.addHandler(logging.NullHandler())
+_quiet.propagate = False
+
+Handle = Callable[["web.BaseRequest", "Connection"], Awaitable[web.StreamResponse]]
+
+
+class Connection(web.RequestHandler):
+    """A connection that tells what waits for it when it ends."""
+
+    def __init__(self, *args: Any, door: Door, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._door = door
+        self._counted = False
+        self.on_lost: list[Callable[[], None]] = []
+        """Called once when the connection ends, while a request is being answered."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the connection, or end it if there are too many."""
+        if self._door.n_connections >= self._door.max_connections:
+            transport.abort()  # type: ignore[attr-defined]
+            return
+        self._counted = True
+        self._door.n_connections += 1
+        super().connection_made(transport)
+
+    def connection_lost(self, error: BaseException | None) -> None:
+        """Tell what waits for this connection that it has ended."""
+        if self._counted:
+            self._counted = False
+            self._door.n_connections -= 1
+        waiting, self.on_lost = self.on_lost, []
+        for tell in waiting:
+            tell()
+        super().connection_lost(error)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether an answer can still be delivered."""
+        transport = self.transport
+        return transport is not None and not transport.is_closing()
+
+    def log_exception(self, *args: Any, **settings: Any) -> None:
+        """Log that something failed, without the request that is in the traceback's frames."""
+        error = settings.get("exc_info")
+        _log.warning("A connection ended by an error: %s", type(error).__name__)
+
+
+class Door(web.Server):
+    """Makes connections, and counts what they hold in memory.
+
+    Args:
+        handle: answers a request.
+    """
+
+    def __init__(self, handle: Handle, *, max_connections: int = MAX_CONNECTIONS) -> None:
+        async def handled(request: web.BaseRequest) -> web.StreamResponse:
+            connection = request.protocol
+            assert isinstance(connection, Connection)
+            return await handle(request, connection)
+
+        super().__init__(handled, handler_cancellation=False)
+        self.n_connections = 0
+        self.max_connections = max_connections
+        self.body_bytes = 0
+        """Bytes of the bodies that are being read."""
+
+    def __call__(self) -> Connection:
+        """Make a connection."""
+        return Connection(
+            self,
+            loop=asyncio.get_running_loop(),
+            door=self,
+            keepalive_timeout=IDLE_SECONDS,
+            access_log=None,
+            logger=_quiet,
+            max_line_size=MAX_LINE_BYTES,
+            max_field_size=MAX_LINE_BYTES,
+            max_headers=MAX_HEADERS,
+            lingering_time=1.0,
+            auto_decompress=False,
+        )
+
+    async def read_body(self, request: web.BaseRequest) -> bytes:
+        """Read a body within the bounds of size and time.
+
+        Raises:
+            Fault: it exceeds them, or comes in a form that is not taken.
+        """
+        if request.headers.get("Content-Encoding", "identity") != "identity":
+            raise invalid("A body is sent uncompressed: leave out Content-Encoding.")
+        media_type = request.headers.get("Content-Type", "").partition(";")[0].strip()
+        if media_type.lower() != "application/json":
+            raise Fault(
+                415, "invalid", "The body must be JSON: send Content-Type: application/json."
+            )
+        announced = request.content_length or 0
+        if announced > MAX_BODY_BYTES:
+            raise _too_large()
+        if self.body_bytes + announced > MAX_BODIES_BYTES:
+            raise _busy()
+        body = bytearray()
+        counted = announced
+        self.body_bytes += counted
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                async for piece in request.content.iter_chunked(_BODY_PIECE_BYTES):
+                    body += piece
+                    if len(body) > MAX_BODY_BYTES:
+                        raise _too_large()
+                    if len(body) > counted:
+                        self.body_bytes += len(body) - counted
+                        counted = len(body)
+                        if self.body_bytes > MAX_BODIES_BYTES:
+                            raise _busy()
+        except TimeoutError:
+            raise Fault(
+                408,
+                "timeout",
+                f"The body did not arrive within {BODY_SECONDS:g} seconds.",
+                closes=True,
+            ) from None
+        finally:
+            self.body_bytes -= counted
+        return bytes(body)
+
+
+def _too_large() -> Fault:
+    return Fault(
+        413,
+        "too large",
+        f"The body has more than {MAX_BODY_BYTES / 1e6:g} MB.",
+        closes=True,
+    )
+
+
+def _busy() -> Fault:
+    return Fault(
+        503,
+        "overloaded",
+        "Too many large requests arrive at once.",
+        retry_after=1,
+        may_retry=True,
+        closes=True,
+    )
+
+
+def check_head(request: web.BaseRequest, hosts: frozenset[str]) -> None:
+    """Check where a request comes from.
+
+    Raises:
+        Fault: it is addressed to another host, or sent by a page in a browser.
+    """
+    headers = request.headers
+    host = headers.getall("Host", [])
+    if len(host) != 1 or host[0].lower() not in hosts:
+        raise Fault(
+            421,
+            "permission",
+            "This proxy answers only on this machine, under its own address.",
+            closes=True,
+        )
+    is_page = "Origin" in headers or headers.get("Sec-Fetch-Site", "none") not in (
+        "none",
+        "same-origin",
+    )
+    if is_page:
+        raise Fault(
+            403, "permission", "This proxy takes no requests of web pages.", closes=True
+        )
+
+
+def bearer_of(request: web.BaseRequest) -> str:
+    """Return the token that a request carries; "" for none, or for two that differ."""
+    headers = request.headers
+    candidates = {key.strip() for key in headers.getall("x-api-key", [])}
+    for authorization in headers.getall("Authorization", []):
+        scheme, _, token = authorization.strip().partition(" ")
+        candidates.add(token.strip() if scheme.lower() == "bearer" else "")
+    return candidates.pop() if len(candidates) == 1 else ""
+
+
+def check_loopback(host: str) -> str:
+    """Return the address to listen on.
+
+    Raises:
+        ConfigurationError: other machines could reach it.
+    """
+    name = "127.0.0.1" if host == "localhost" else host.strip("[]")
+    try:
+        is_loopback = ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        is_loopback = False
+    if not is_loopback:
+        raise ConfigurationError(
+            f"The proxy listens only on this machine: --host {host} would let others spend"
+            " its budget and read its answers. Use 127.0.0.1, or reach it from elsewhere"
+            " through a tunnel of SSH (ssh -L)."
+        )
+    return name
+
+
+def open_socket(host: str, port: int) -> socket.socket:
+    """Open the socket to listen on.
+
+    Raises:
+        ConfigurationError: the port cannot be used.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise ConfigurationError(
+            f"The port {port} of {host} cannot be used: {error.strerror}. Name another one"
+            " with --port, or leave it out."
+        ) from error
+    return listening
+
+
+def hosts_of(host: str, port: int) -> frozenset[str]:
+    """Return the Host headers of requests to this server."""
+    shown = f"[{host}]" if ":" in host else host
+    return frozenset(f"{name}:{port}" for name in (shown, "localhost", "127.0.0.1"))
