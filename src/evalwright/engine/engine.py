@@ -275,6 +275,7 @@ class Engine:
         request: Request,
         counts: Counts,
         reservation: Reservation | None = None,
+        payload: bytes | None = None,
     ) -> Response:
         """Answer a request for a client.
 
@@ -284,6 +285,7 @@ class Engine:
             counts: the client's counts.
             reservation: pays for what is sent, where there is a budget; a request that it refuses
                 is not counted.
+            payload: the request's canonical payload, if the client has it.
 
         Raises:
             RequestFailed: the request failed.
@@ -295,7 +297,8 @@ class Engine:
                 raise RequestFailed(_ability_failure(sender.model, request.ability))
             if (why := sender.model.refuses(request)) is not None:
                 raise RequestFailed(Failure("request rejected", "configuration", why))
-            payload = canonical(request.payload())
+            if payload is None:
+                payload = canonical(request.payload())
             key = sender.key(payload)
             while (waiters := self._in_flight.get(key)) is not None:
                 future: asyncio.Future[tuple[Response, bool]] = (
@@ -550,8 +553,15 @@ class RoleClient(Ask):
         self._senders = senders
         self._reservation = reservation
 
-    async def __call__(self, role: str, request: Request) -> Response:
+    async def __call__(
+        self, role: str, request: Request, payload: bytes | None = None
+    ) -> Response:
         """Return the response of the model in a role.
+
+        Args:
+            role: the role.
+            request: what to send.
+            payload: its canonical payload, if the caller has it.
 
         Raises:
             RequestFailed: the request failed.
@@ -559,7 +569,7 @@ class RoleClient(Ask):
         """
         sender = self._sender(role)
         response = await self._engine.ask(
-            sender, request, self.counts, self._reservation
+            sender, request, self.counts, self._reservation, payload
         )
         if sender.remote is not None:
             names = self._names.get(role)

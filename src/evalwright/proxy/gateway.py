@@ -12,14 +12,13 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
 from aiohttp import web
 
 from evalwright.bounded import from_json
-from evalwright.core.ask import Ask
 from evalwright.core.errors import RequestFailed, StoreError, closest
 from evalwright.core.outcomes import response_of_fault
 from evalwright.core.requests import Generate, Request, RollingLogLikelihood
@@ -35,19 +34,18 @@ from evalwright.proxy.inbound import Answered, Format, Inbound, encode
 from evalwright.proxy.messages_format import MessagesFormat, read_count
 from evalwright.proxy.responses_format import ResponsesFormat
 from evalwright.proxy.server import (
-    WRITE_SECONDS,
     Connection,
     Door,
     bearer_of,
     check_head,
+    reply_of,
 )
 from evalwright.proxy.sessions import (
     Draw,
+    Identified,
     Sessions,
     Trajectory,
     check_id,
-    digest_of,
-    is_greedy,
 )
 from evalwright.proxy.spending import Growth, NothingNew, reservation_of
 from evalwright.proxy.tokens import Access, Tokens
@@ -61,12 +59,8 @@ Until then an error has a status of its own, on which clients decide what to do.
 """
 RETRY_WAIT_SECONDS = 0.05
 """How long a client's own retry waits for the end of its earlier connection to be seen."""
-_JSON_HEADERS = {"Content-Type": "application/json", "Server": "evalwright"}
-_EVENT_HEADERS = {
-    "Content-Type": "text/event-stream; charset=utf-8",
-    "Cache-Control": "no-cache",
-    "Server": "evalwright",
-}
+_JSON = "application/json"
+_EVENTS = "text/event-stream; charset=utf-8"
 _ROLE = "target"
 FORMATS: Mapping[str, Format] = {
     "/chat/completions": ChatFormat(),
@@ -77,6 +71,8 @@ FORMATS: Mapping[str, Format] = {
 _OPENAI = FORMATS["/chat/completions"]
 _ANTHROPIC = FORMATS["/messages"]
 _COUNT_TOKENS = "/messages/count_tokens"
+Drawn = tuple[Request, bytes, Draw]
+"""A request with its canonical payload, and its draw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +194,7 @@ class Gateway:
             form = FORMATS.get(end, form)
             if end != _COUNT_TOKENS and end not in FORMATS:
                 raise Fault(404, "not found", _no_such_path(), code="no_such_path")
-            body = _parse(await self.door.read_body(request))
+            body = _parse(await self.door.read_body(request, connection))
             if end == _COUNT_TOKENS:
                 return await self._count_tokens(body, access)
             return await self._answer(
@@ -251,31 +247,32 @@ class Gateway:
         inbound: Inbound,
         model: Model,
         trajectory: Trajectory,
-    ) -> list[list[tuple[Request, Draw]]]:
+    ) -> list[list[Drawn]]:
         """Return each request as often as it is drawn, with its draws."""
-        digests = [digest_of(model.name, each) for each in inbound.requests]
-        if any(map(trajectory.is_open, digests)):
+        identified = [Identified(model.name, each) for each in inbound.requests]
+        if any(trajectory.is_open(each.digest) for each in identified):
             # Perhaps a retry: let the event loop see the end of the connection before it.
             is_retry = request.headers.get("x-stainless-retry-count", "0") != "0"
             for _ in range(5):
                 await asyncio.sleep(RETRY_WAIT_SECONDS / 5 if is_retry else 0)
         if trajectory is self.sessions.unnamed and not self._warned_unnamed:
-            self._warn_unnamed(inbound)
-        drawn: list[list[tuple[Request, Draw]]] = []
+            self._warn_unnamed(identified)
+        drawn: list[list[Drawn]] = []
         try:
-            for each, digest in zip(inbound.requests, digests, strict=True):
+            for each in identified:
                 drawn.append([])
-                for _ in range(inbound.draws if isinstance(each, Generate) else 1):
-                    draw = trajectory.take(digest, is_greedy=is_greedy(each))
-                    drawn[-1].append((_numbered(each, draw), draw))
+                n_draws = inbound.draws if isinstance(each.request, Generate) else 1
+                for _ in range(n_draws):
+                    draw = trajectory.take(each.digest, is_greedy=each.is_greedy)
+                    drawn[-1].append((*each.drawn(draw), draw))
         except Fault:
-            for _, draw in itertools.chain.from_iterable(drawn):
+            for _, _, draw in itertools.chain.from_iterable(drawn):
                 draw.give_back()
             raise
         return drawn
 
-    def _warn_unnamed(self, inbound: Inbound) -> None:
-        if all(map(is_greedy, inbound.requests)):
+    def _warn_unnamed(self, identified: Sequence[Identified]) -> None:
+        if all(each.is_greedy for each in identified):
             return
         self._warned_unnamed = True
         _log.warning(
@@ -289,17 +286,16 @@ class Gateway:
         inbound: Inbound,
         model: Model,
         trajectory: Trajectory,
-        drawn: Sequence[Sequence[tuple[Request, Draw]]],
+        drawn: Sequence[Sequence[Drawn]],
         access: Access,
     ) -> list[list[Response]]:
         """Ask for all draws at once; the first failure is that of the whole request."""
         if len(drawn) == 1 and len(drawn[0]) == 1:
-            request, draw = drawn[0][0]
-            return [[await self._ask_one(model, trajectory, request, draw, access)]]
+            return [[await self._ask_one(model, trajectory, drawn[0][0], access)]]
         flat = [
-            self._ask_one(model, trajectory, request, draw, access)
+            self._ask_one(model, trajectory, each, access)
             for draws in drawn
-            for request, draw in draws
+            for each in draws
         ]
         outcomes = await asyncio.gather(*flat, return_exceptions=True)
         for outcome in outcomes:
@@ -312,21 +308,20 @@ class Gateway:
         self,
         model: Model,
         trajectory: Trajectory,
-        request: Request,
-        draw: Draw,
+        drawn: Drawn,
         access: Access,
     ) -> Response:
-        client: Ask = self._client(model, "" if draw.is_shared else trajectory.id)
+        request, payload, draw = drawn
+        client = self._client(model, "" if draw.is_shared else trajectory.id)
         is_over = self.growth is not None and self.growth.is_over
         own = () if access.budget is None else (access.budget,)
         reservation = reservation_of((*self._budgets, *own))
         if is_over and self.growth is not None:
             reservation = NothingNew(self.growth)
         if reservation is not None:
-            assert isinstance(client, RoleClient)
             client = client.paid_by(reservation)
         try:
-            return await client(_ROLE, request)
+            return await client(_ROLE, request, payload)
         except RequestFailed as failed:
             if is_an_answer(failed.failure) and isinstance(request, Generate):
                 return response_of_fault(failed.failure)
@@ -424,12 +419,12 @@ class Delivery:
         request: web.BaseRequest,
         connection: Connection,
         form: Format,
-        drawn: Sequence[Sequence[tuple[Request, Draw]]],
+        drawn: Sequence[Sequence[Drawn]],
     ) -> None:
         self._request = request
         self._connection = connection
         self._form = form
-        self._draws = [draw for draws in drawn for _, draw in draws]
+        self._draws = [draw for draws in drawn for _, _, draw in draws]
         self._timer: asyncio.TimerHandle | None = None
         self._pinging: asyncio.Task[None] | None = None
         self._stream: web.StreamResponse | None = None
@@ -449,12 +444,15 @@ class Delivery:
 
     async def _ping(self) -> None:
         stream = _event_stream()
-        with suppress(OSError, TimeoutError):
+        connection = self._connection
+        loop = asyncio.get_running_loop()
+        with suppress(OSError):
             await stream.prepare(self._request)
             self._stream = stream
             while True:
-                async with asyncio.timeout(WRITE_SECONDS):
-                    await stream.write(self._form.ping)
+                connection.waits_since = loop.time()
+                await stream.write(self._form.ping)
+                connection.waits_since = None
                 await asyncio.sleep(KEEP_ALIVE_SECONDS)
 
     async def _end_pinging(self) -> None:
@@ -468,12 +466,15 @@ class Delivery:
     async def send(self, answered: Answered) -> web.StreamResponse:
         """Send the answer; its draws are delivered if the client was there to take it."""
         await self._end_pinging()
-        if answered.inbound.stream:
+        content = b""
+        if self._stream is not None:
+            reply = self._stream
             content = self._form.events(answered)
-            reply = self._stream or web.Response(body=content, headers=_EVENT_HEADERS)
+        elif answered.inbound.stream:
+            reply = reply_of(self._request, self._form.events(answered), _EVENTS)
         else:
-            content = b""
-            reply = json_reply(self._form.write(answered))
+            body = encode(self._form.write(answered)).encode()
+            reply = reply_of(self._request, body, _JSON)
         if await self._write(reply, content):
             for draw in self._draws:
                 draw.delivered()
@@ -490,14 +491,17 @@ class Delivery:
 
     async def _write(self, reply: web.StreamResponse, content: bytes) -> bool:
         """Write a reply to its end; return whether the client was there to take it."""
+        connection = self._connection
+        connection.waits_since = asyncio.get_running_loop().time()
         try:
-            async with asyncio.timeout(WRITE_SECONDS):
-                await reply.prepare(self._request)
-                await reply.write_eof(content if reply is self._stream else b"")
-        except (OSError, TimeoutError):
-            self._connection.force_close()
+            await reply.prepare(self._request)
+            await reply.write_eof(content)
+        except OSError:
+            connection.force_close()
             return False
-        return self._connection.is_alive
+        finally:
+            connection.waits_since = None
+        return connection.is_alive
 
     def _give_back(self) -> None:
         for draw in self._draws:
@@ -552,19 +556,13 @@ def _wraps_text(inbound: Inbound, model: Model) -> bool:
     return generates and isinstance(model, RemoteModel) and "chat" in model.abilities
 
 
-def _numbered(request: Request, draw: Draw) -> Request:
-    if draw.index and isinstance(request, Generate):
-        return replace(request, draw=draw.index)
-    return request
-
-
 def _reply_id(
-    trajectory: Trajectory, model: Model, drawn: Sequence[Sequence[tuple[Request, Draw]]]
+    trajectory: Trajectory, model: Model, drawn: Sequence[Sequence[Drawn]]
 ) -> str:
     """Return a name for a reply, the same whenever the same draws are replayed."""
     state = blake2b(f"{trajectory.id}\n{model.name}".encode(), digest_size=12)
     for draws in drawn:
-        for _, draw in draws:
+        for _, _, draw in draws:
             state.update(draw.digest + draw.index.to_bytes(8, "big"))
     return state.hexdigest()
 
@@ -612,7 +610,8 @@ def _parse(body: bytes) -> Any:
 def json_reply(content: Any, status: int = 200) -> web.Response:
     """Return a reply of JSON."""
     body = encode(content).encode()
-    return web.Response(body=body, status=status, headers=_JSON_HEADERS)
+    headers = {"Content-Type": _JSON, "Cache-Control": "no-store", "Server": "evalwright"}
+    return web.Response(body=body, status=status, headers=headers)
 
 
 def error_reply(form: Format, fault: Fault) -> web.Response:
@@ -626,6 +625,12 @@ def error_reply(form: Format, fault: Fault) -> web.Response:
 
 
 def _event_stream() -> web.StreamResponse:
-    stream = web.StreamResponse(headers=_EVENT_HEADERS)
+    stream = web.StreamResponse(
+        headers={
+            "Content-Type": _EVENTS,
+            "Cache-Control": "no-store",
+            "Server": "evalwright",
+        }
+    )
     stream.enable_chunked_encoding()
     return stream

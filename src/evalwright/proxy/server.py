@@ -15,7 +15,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.proxy.faults import Fault, invalid
@@ -29,10 +29,10 @@ MAX_LINE_BYTES = 8_190
 MAX_HEADERS = 100
 IDLE_SECONDS = 75.0
 """How long a connection may take for the head of a request, or stay idle between two."""
-BODY_SECONDS = 60.0
-WRITE_SECONDS = 60.0
-"""How long a client may leave an answer unread."""
-_BODY_PIECE_BYTES = 2**16
+CLIENT_SECONDS = 60.0
+"""How long a client may take to send a body, or leave an answer unread."""
+MAX_DIRECT_BYTES = 2**16
+"""Most bytes of a reply that are handed over at once, to a connection with nothing unsent."""
 
 _log = logging.getLogger("evalwright.proxy")
 _quiet = logging.getLogger("evalwright.proxy.http")
@@ -52,6 +52,9 @@ class Connection(web.RequestHandler):
         self._counted = False
         self.on_lost: list[Callable[[], None]] = []
         """Called once when the connection ends, while a request is being answered."""
+        self.waits_since: float | None = None
+        """Since when the client is to send a body, or take an answer; None if it is not."""
+        self.is_late = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the connection, or end it if there are too many."""
@@ -60,6 +63,7 @@ class Connection(web.RequestHandler):
             return
         self._counted = True
         self._door.n_connections += 1
+        self._door.open.add(self)
         super().connection_made(transport)
 
     def connection_lost(self, error: BaseException | None) -> None:
@@ -67,10 +71,17 @@ class Connection(web.RequestHandler):
         if self._counted:
             self._counted = False
             self._door.n_connections -= 1
+            self._door.open.discard(self)
         waiting, self.on_lost = self.on_lost, []
         for tell in waiting:
             tell()
         super().connection_lost(error)
+
+    def abort(self) -> None:
+        """End the connection at once, with what is unsent."""
+        transport = self.transport
+        if transport is not None:
+            transport.abort()  # type: ignore[attr-defined]
 
     @property
     def is_alive(self) -> bool:
@@ -99,6 +110,7 @@ class Door(web.Server):
 
         super().__init__(handled, handler_cancellation=False)
         self.n_connections = 0
+        self.open: set[Connection] = set()
         self.max_connections = max_connections
         self.body_bytes = 0
         """Bytes of the bodies that are being read."""
@@ -119,7 +131,21 @@ class Door(web.Server):
             auto_decompress=False,
         )
 
-    async def read_body(self, request: web.BaseRequest) -> bytes:
+    def sweep(self, now: float) -> None:
+        """End the connections whose clients keep us waiting for too long.
+
+        Args:
+            now: the event loop's time.
+        """
+        for connection in list(self.open):
+            since = connection.waits_since
+            if since is not None and now - since > CLIENT_SECONDS:
+                connection.is_late = True
+                connection.abort()
+
+    async def read_body(
+        self, request: web.BaseRequest, connection: Connection
+    ) -> bytes:
         """Read a body within the bounds of size and time.
 
         Raises:
@@ -137,30 +163,30 @@ class Door(web.Server):
             raise _too_large()
         if self.body_bytes + announced > MAX_BODIES_BYTES:
             raise _busy()
-        body = bytearray()
+        content = request.content
+        if content.is_eof():
+            # Most bodies have arrived with their heads.
+            return content.read_nowait(-1)
+        connection.waits_since = asyncio.get_running_loop().time()
         counted = announced
         self.body_bytes += counted
+        pieces: list[bytes] = []
+        size = 0
         try:
-            async with asyncio.timeout(BODY_SECONDS):
-                async for piece in request.content.iter_chunked(_BODY_PIECE_BYTES):
-                    body += piece
-                    if len(body) > MAX_BODY_BYTES:
-                        raise _too_large()
-                    if len(body) > counted:
-                        self.body_bytes += len(body) - counted
-                        counted = len(body)
-                        if self.body_bytes > MAX_BODIES_BYTES:
-                            raise _busy()
-        except TimeoutError:
-            raise Fault(
-                408,
-                "timeout",
-                f"The body did not arrive within {BODY_SECONDS:g} seconds.",
-                closes=True,
-            ) from None
+            while piece := await content.readany():
+                pieces.append(piece)
+                size += len(piece)
+                if size > MAX_BODY_BYTES:
+                    raise _too_large()
+                if size > counted:
+                    self.body_bytes += size - counted
+                    counted = size
+                    if self.body_bytes > MAX_BODIES_BYTES:
+                        raise _busy()
         finally:
             self.body_bytes -= counted
-        return bytes(body)
+            connection.waits_since = None
+        return b"".join(pieces)
 
 
 def _too_large() -> Fault:
@@ -183,6 +209,66 @@ def _busy() -> Fault:
     )
 
 
+class Reply(web.StreamResponse):
+    """A whole reply that is small, written in one piece.
+
+    It does what aiohttp's own `Response` would do, in a fraction of the time.
+
+    Args:
+        body: the body.
+        head: the status line and headers, with the length of the body.
+    """
+
+    def __init__(self, body: bytes, head: bytes) -> None:
+        super().__init__()
+        self._content = head + body
+        self._written = False
+
+    async def prepare(self, request: web.BaseRequest) -> None:
+        """Write the reply, the first time that this is called."""
+        if self._written:
+            return
+        self._written = True
+        transport = request.transport
+        if transport is None or transport.is_closing():
+            raise ConnectionResetError("The client is gone.")
+        transport.write(self._content)
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        """Do nothing: everything is written."""
+
+    @property
+    def keep_alive(self) -> bool:
+        """Whether the connection stays."""
+        return True
+
+
+def reply_of(
+    request: web.BaseRequest, body: bytes, content_type: str
+) -> web.StreamResponse:
+    """Return the reply to a request that succeeded, in the form that costs least."""
+    transport = request.transport
+    is_direct = (
+        len(body) <= MAX_DIRECT_BYTES
+        and request.keep_alive
+        and request.version == HttpVersion11
+        and transport is not None
+        and transport.get_write_buffer_size() == 0
+    )
+    if is_direct:
+        head = (
+            f"HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length:"
+            f" {len(body)}\r\nCache-Control: no-store\r\nServer: evalwright\r\n\r\n"
+        )
+        return Reply(body, head.encode("ascii"))
+    headers = {
+        "Content-Type": content_type,
+        "Cache-Control": "no-store",
+        "Server": "evalwright",
+    }
+    return web.Response(body=body, headers=headers)
+
+
 def check_head(request: web.BaseRequest, hosts: frozenset[str]) -> None:
     """Check where a request comes from.
 
@@ -190,7 +276,7 @@ def check_head(request: web.BaseRequest, hosts: frozenset[str]) -> None:
         Fault: it is addressed to another host, or sent by a page in a browser.
     """
     headers = request.headers
-    host = headers.getall("Host", [])
+    host = headers.getall("Host", ())
     if len(host) != 1 or host[0].lower() not in hosts:
         raise Fault(
             421,

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.secrets import remember
+from evalwright.engine.collecting import rare_collections
 from evalwright.engine.counts import Counts
 from evalwright.engine.engine import Engine
 from evalwright.engine.store import Store
@@ -150,6 +151,11 @@ async def serve(plan: Plan, store: Store, listener: Listener) -> int:
         ConfigurationError: the port cannot be used, or the program cannot be started.
         StoreError: answers cannot be stored.
     """
+    with rare_collections():
+        return await _serve_models(plan, store, listener)
+
+
+async def _serve_models(plan: Plan, store: Store, listener: Listener) -> int:
     async with (
         Engine(
             store,
@@ -239,8 +245,10 @@ async def _end(child: asyncio.subprocess.Process) -> None:
 
 async def _tick(gateway: Gateway, store: Store, listener: Listener) -> None:
     """Show the state, and look how far the store has grown."""
+    loop = asyncio.get_running_loop()
     while True:
         await asyncio.sleep(TICK_SECONDS)
+        gateway.door.sweep(loop.time())
         listener.show(_state(gateway))
         if gateway.growth is not None and gateway.growth.has_grown:
             gateway.growth.measured(int(await store.look("size")))

@@ -25,6 +25,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections import Counter
+from dataclasses import replace
 from hashlib import blake2b
 from heapq import heappop, heappush
 
@@ -39,6 +40,7 @@ MAX_TRAJECTORIES = 100_000
 MAX_COUNTED = 5_000_000
 """Most different requests whose draws are counted, over all trajectories: about a GB."""
 _DIGEST_BYTES = 16
+_FIRST_DRAW = b'{"draw":0,'
 
 
 class Draw:
@@ -200,12 +202,31 @@ def _too_many(what: str) -> Fault:
     )
 
 
-def digest_of(model: str, request: Request) -> bytes:
-    """Return what identical requests to one model have in common, whatever their draw."""
-    payload = canonical(request.payload())
-    return blake2b(payload, key=model.encode()[:64], digest_size=_DIGEST_BYTES).digest()
+class Identified:
+    """A request with what identifies it, whatever its draw.
 
+    Attributes:
+        request: the request, with draw 0.
+        digest: what identical requests to one model have in common.
+        is_greedy: whether it leaves nothing to chance, so that its first draw is everybody's.
+    """
 
-def is_greedy(request: Request) -> bool:
-    """Return whether a request leaves nothing to chance, so that its first draw is everybody's."""
-    return not isinstance(request, Generate) or request.temperature == 0
+    __slots__ = ("_payload", "digest", "is_greedy", "request")
+
+    def __init__(self, model: str, request: Request) -> None:
+        self.request = request
+        self._payload = canonical(request.payload())
+        state = blake2b(f"{model}\n".encode(), digest_size=_DIGEST_BYTES)
+        state.update(self._payload)
+        self.digest = state.digest()
+        self.is_greedy = not isinstance(request, Generate) or request.temperature == 0
+
+    def drawn(self, draw: Draw) -> tuple[Request, bytes]:
+        """Return the request of a draw, with its canonical payload."""
+        if not draw.index or not isinstance(self.request, Generate):
+            return self.request, self._payload
+        request = replace(self.request, draw=draw.index)
+        if self._payload.startswith(_FIRST_DRAW):  # the keys are sorted
+            start = b'{"draw":%d,' % draw.index
+            return request, start + self._payload[len(_FIRST_DRAW) :]
+        return request, canonical(request.payload())
