@@ -466,6 +466,8 @@ class Engine:
 
         One that ran into the time limit is sent again if the limit is longer than before.
         """
+        if not (lately or self._store.remembers_failures):
+            return
         for memory_key in (key, _key_at_time_limit(key, sender.model)):
             failure = await self._store.empty(memory_key, lately=lately)
             if failure is not None:
