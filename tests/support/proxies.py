@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import re
 import socket
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -133,22 +134,29 @@ class Proxy:
         return self.send(f"{before}/v1/chat/completions", chat_body(text, **fields))
 
     def raw(self, content: bytes, *, closes: bool = True) -> bytes:
-        """Send bytes as they are, and return what comes until the connection ends."""
+        """Send bytes as they are, and return the first reply, or what comes until the end."""
         with self.connect() as connection:
-            connection.sendall(content)
-            if closes:
-                connection.shutdown(socket.SHUT_WR)
-            pieces = []
+            received = b""
             try:
-                while piece := connection.recv(65536):
-                    pieces.append(piece)
+                connection.sendall(content)
+                if closes:
+                    connection.shutdown(socket.SHUT_WR)
+                while not _is_whole(received) and (piece := connection.recv(65536)):
+                    received += piece
             except (TimeoutError, ConnectionError):
                 pass
-            return b"".join(pieces)
+            return received
 
     def connect(self) -> socket.socket:
         """Open a connection."""
         return socket.create_connection(("127.0.0.1", self.port), SECONDS)
+
+
+def _is_whole(reply: bytes) -> bool:
+    """Whether a reply with a length has come to its end."""
+    head, end, body = reply.partition(b"\r\n\r\n")
+    length = re.search(rb"\r\ncontent-length: (\d+)", head.lower())
+    return bool(end) and length is not None and len(body) >= int(length[1])
 
 
 def chat_body(text: str = "hello", **fields: Any) -> dict[str, Any]:
