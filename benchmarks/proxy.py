@@ -44,7 +44,9 @@ async def relay(target: str) -> None:
     async def forward(request: web.Request) -> web.Response:
         body = await request.read()
         headers = {"Content-Type": request.headers.get("Content-Type", "")}
-        async with client.post(target + request.path, data=body, headers=headers) as reply:
+        async with client.post(
+            target + request.path, data=body, headers=headers
+        ) as reply:
             content = await reply.read()
             return web.Response(
                 body=content,

@@ -8,9 +8,9 @@ Each program runs unchanged, with the base URL and the key that `evalwright prox
 it, and asks each question three times at temperature 1. The proxy and the program are killed
 together with SIGKILL, and the same command starts again. The model's server numbers its answers, so
 no two are equal, and counts what it received. After each kill the store is read: a request that was
-stored and sent again would be received without adding a row, so the difference between both may only
-grow by what was in flight at the kill, and not at all in the last run. At the end the program's own
-record must have three different answers to each question.
+stored and sent again would be received without adding a row, so the difference between both may
+only grow by what was in flight at the kill, and not at all in the last run. At the end the
+program's own record must have three different answers to each question.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LATENCY_SECONDS = 0.25
 FIRST_REQUEST_SECONDS = 240.0
 """How long a program may take to start, on a busy machine."""
 PROBES = {"inspect_ai": 1}
-"""Requests that a program sends besides its questions: a first one, to see that the model answers."""
+"""Requests that a program sends besides its questions, to see that the model answers."""
 KEY = "sk-key-of-this-benchmark-0123"
 
 
@@ -52,12 +52,14 @@ def _write_questions(folder: Path) -> None:
         {"question": f"What is {number} + 1?", "answer": str(number + 1)}
         for number in range(QUESTIONS)
     ]
-    (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "questions.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows)
+    )
 
 
 def inspect_ai(folder: Path, peers: Path) -> list[str]:
     """A task in Python, with epochs."""
-    (folder / "sums.py").write_text(f'''
+    (folder / "sums.py").write_text(f"""
 from inspect_ai import Epochs, Task, task
 from inspect_ai.dataset import FieldSpec, json_dataset
 from inspect_ai.scorer import includes
@@ -68,9 +70,11 @@ def sums():
     fields = FieldSpec(input="question", target="answer")
     return Task(dataset=json_dataset("questions.jsonl", fields), solver=generate(),
                 scorer=includes(), epochs=Epochs({EPOCHS}, "mean"))
-''')
+""")
     command = f"{peers}/inspect_ai/bin/inspect eval sums.py --model openai/measured"
-    options = f"--temperature 1 --max-connections {AT_ONCE} --display none --log-format json"
+    options = (
+        f"--temperature 1 --max-connections {AT_ONCE} --display none --log-format json"
+    )
     return shlex.split(f"{command} {options} --log-dir logs")
 
 
@@ -83,7 +87,9 @@ def promptfoo(folder: Path, peers: Path) -> list[str]:
         "tests": tests,
     }
     (folder / "promptfooconfig.yaml").write_text(json.dumps(config))
-    command = f"{peers}/promptfoo/node_modules/.bin/promptfoo eval --no-cache --no-table"
+    command = (
+        f"{peers}/promptfoo/node_modules/.bin/promptfoo eval --no-cache --no-table"
+    )
     return shlex.split(f"{command} --repeat {EPOCHS} -j {AT_ONCE} -o logs/out.json")
 
 
@@ -102,7 +108,9 @@ generation_kwargs: {{until: ["STOP"], do_sample: true, temperature: 1.0, max_gen
 metric_list: [{{metric: exact_match}}]
 """)
     address = "base_url=$OPENAI_BASE_URL/chat/completions"
-    arguments = f"model=measured,{address},num_concurrent={AT_ONCE},tokenized_requests=False"
+    arguments = (
+        f"model=measured,{address},num_concurrent={AT_ONCE},tokenized_requests=False"
+    )
     command = f"{peers}/lm_eval/bin/lm_eval --model local-chat-completions"
     options = "--include_path . --tasks sums --apply_chat_template --log_samples"
     script = f"{command} --model_args {arguments} {options} --output_path logs"
@@ -170,7 +178,7 @@ def start(command: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
 
 
 def run_killed(system: str, kills: int, peers: Path, chance: random.Random) -> Outcome:
-    """Run a program to its end, with kills on the way; raises AssertionError where it pays twice."""
+    """Run a program to its end, with kills; raises AssertionError where it pays twice."""
     from support.openai_server import serving
 
     numbers = itertools.count(1)
@@ -226,7 +234,9 @@ def _note(outcome: Outcome, received: int, stored: int) -> None:
 def _check(system: str, outcome: Outcome) -> None:
     wanted = QUESTIONS * EPOCHS
     asked = wanted + PROBES.get(system, 0)
-    assert max(outcome.lost) <= AT_ONCE, f"{system}: something stored was sent again: {outcome}"
+    assert max(outcome.lost) <= AT_ONCE, (
+        f"{system}: something stored was sent again: {outcome}"
+    )
     assert outcome.lost[-1] == 0, f"{system}: the last run lost something: {outcome}"
     assert outcome.stored[-1] == asked, f"{system}: {outcome}"
     assert outcome.different == wanted, f"{system}: epochs are equal: {outcome}"
@@ -250,7 +260,9 @@ def main() -> None:
     parser.add_argument("--systems", default=",".join(SYSTEMS))
     options = parser.parse_args()
     chance = random.Random(options.seed)
-    print("| program | kills | received | stored | in flight at the kills | different answers |")
+    print(
+        "| program | kills | received | stored | in flight at the kills | different answers |"
+    )
     print("|---|---|---|---|---|---|")
     for system in options.systems.split(","):
         outcome = run_killed(system, options.kills, options.peers.resolve(), chance)

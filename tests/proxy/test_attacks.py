@@ -10,6 +10,7 @@ import socket
 import struct
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,14 @@ def test_a_page_is_refused_even_with_the_token(headers: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:PORT", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:PORT"]
+    "host",
+    [
+        "evil.example",
+        "evil.example:PORT",
+        "127.0.0.1",
+        "127.0.0.1:1",
+        "localhost.evil.example:PORT",
+    ],
 )
 def test_another_host_name_is_refused(host: str) -> None:
     """A page whose name was pointed at 127.0.0.1 sends its own name."""
@@ -109,7 +117,10 @@ def test_two_host_headers_or_none_are_refused() -> None:
 
 def test_a_preflight_gets_nothing_that_allows_it() -> None:
     with running_proxy(Sampler()) as proxy:
-        headers = {"Access-Control-Request-Method": "POST", "Origin": "https://evil.example"}
+        headers = {
+            "Access-Control-Request-Method": "POST",
+            "Origin": "https://evil.example",
+        }
         reply = proxy.send(PATH, method="OPTIONS", headers=headers)
         plain = proxy.send(PATH, method="OPTIONS")
     assert (reply.status, plain.status) == (403, 405)
@@ -124,7 +135,9 @@ def test_a_form_of_a_page_is_no_json() -> None:
     assert not model.asked
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.com", "", "127.1"])
+@pytest.mark.parametrize(
+    "host", ["0.0.0.0", "::", "192.168.1.5", "example.com", "", "127.1"]
+)
 def test_other_machines_cannot_be_let_in(host: str) -> None:
     with pytest.raises(ConfigurationError, match="only on this machine"):
         check_loopback(host)
@@ -133,8 +146,12 @@ def test_other_machines_cannot_be_let_in(host: str) -> None:
 # -- tokens
 
 
-@pytest.mark.parametrize("token", [None, "", "x", TOKEN + "x", TOKEN[:-1], "ｔｏｋｅｎ"])
-def test_a_missing_or_wrong_token_is_refused_in_the_callers_format(token: str | None) -> None:
+@pytest.mark.parametrize(
+    "token", [None, "", "x", TOKEN + "x", TOKEN[:-1], "ｔｏｋｅｎ"]
+)
+def test_a_missing_or_wrong_token_is_refused_in_the_callers_format(
+    token: str | None,
+) -> None:
     model = Sampler()
     with running_proxy(model) as proxy:
         if token is not None:
@@ -150,7 +167,9 @@ def test_a_missing_or_wrong_token_is_refused_in_the_callers_format(token: str | 
 
 def test_two_different_tokens_in_one_request_are_none() -> None:
     with running_proxy(Sampler()) as proxy:
-        assert proxy.send(PATH, chat_body(), headers={"x-api-key": "other"}).status == 401
+        assert (
+            proxy.send(PATH, chat_body(), headers={"x-api-key": "other"}).status == 401
+        )
         assert proxy.send(PATH, chat_body(), headers={"x-api-key": TOKEN}).status == 200
 
 
@@ -229,18 +248,27 @@ def test_tokens_and_keys_are_in_no_log_and_no_error(tmp_path: Path) -> None:
     model.reply = RuntimeError(f"upstream said {key} and {TOKEN}")
     log = tmp_path / "log"
     said: list[str] = []
-    with logged(True, str(log), lambda text: said.append(secrets.mask(text))):
-        with running_proxy(model) as proxy:
-            replies = [proxy.chat(), proxy.chat("x", model=TOKEN)]
-            replies += [proxy.chat("x", unknown=key), proxy.send(f"/{TOKEN}", chat_body())]
-            said += proxy.said
-    told = log.read_text() + "".join([*said, *(reply.body.decode() for reply in replies)])
+    with (
+        logged(True, str(log), lambda text: said.append(secrets.mask(text))),
+        running_proxy(model) as proxy,
+    ):
+        replies = [proxy.chat(), proxy.chat("x", model=TOKEN)]
+        replies += [
+            proxy.chat("x", unknown=key),
+            proxy.send(f"/{TOKEN}", chat_body()),
+        ]
+        said += proxy.said
+    told = log.read_text() + "".join(
+        [*said, *(reply.body.decode() for reply in replies)]
+    )
     assert "upstream said [key] and [key]" in told
     assert key not in told
     assert TOKEN not in told
 
 
-def test_the_search_for_a_token_compares_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_for_a_token_compares_all_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """So its time says nothing about which token is nearly right."""
     from evalwright.proxy import tokens as module
 
@@ -251,7 +279,9 @@ def test_the_search_for_a_token_compares_all_of_them(monkeypatch: pytest.MonkeyP
         return one == two
 
     monkeypatch.setattr(module, "compare_digest", compare)
-    known = Tokens({f"token-number-{number:04}": Access(str(number)) for number in range(5)})
+    known = Tokens(
+        {f"token-number-{number:04}": Access(str(number)) for number in range(5)}
+    )
     assert known.find("token-number-0000").name == "0"
     with pytest.raises(Fault):
         known.find("token-number-9999")
@@ -265,12 +295,18 @@ def test_the_search_for_a_token_compares_all_of_them(monkeypatch: pytest.MonkeyP
         ("a = 1", "must be a table"),
         ('[a]\ntoken = "short"', "16 to 512"),
         ('[a]\ntoken = "0123456789abcdef"\nbudgett = "1 USD"', "Did you mean 'budget'"),
-        ('[a]\ntoken = "0123456789abcdef"\nmodels = ["test/on"]', "Did you mean 'test/one'"),
+        (
+            '[a]\ntoken = "0123456789abcdef"\nmodels = ["test/on"]',
+            "Did you mean 'test/one'",
+        ),
         ('[a]\ntoken = "0123456789abcdef"\nexpires = 2026-01-01T00:00:00', "time zone"),
         ('[a]\ntoken = "0123456789abcdef"\nexpires = "soon"', "without quotes"),
         ('[a]\ntoken = "0123456789abcdef"\ntrajectory = "../x"', "trajectory"),
         ('[a]\ntoken = "0123456789abcdef"\nbudget = "five"', "cannot be read"),
-        ('[a]\ntoken = "0123456789abcdef"\n[b]\ntoken = "0123456789abcdef"', "the same token"),
+        (
+            '[a]\ntoken = "0123456789abcdef"\n[b]\ntoken = "0123456789abcdef"',
+            "the same token",
+        ),
         ("[a", "cannot be read"),
     ],
 )
@@ -315,7 +351,7 @@ def test_a_smuggled_request_is_not_answered(headers: str) -> None:
         reply = sent(proxy, head.encode() + b"0\r\n\r\n" + SMUGGLED, closes=True)
         assert proxy.chat("after").status == 200
     assert status_of(reply) in (0, 400, 408, 411, 415, 501)
-    assert [request.prompt[0].text for request in model.asked] == ["after"]  # type: ignore[union-attr, index]
+    assert [request.prompt[0].text for request in model.asked] == ["after"]  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -389,7 +425,10 @@ def test_bodies_that_are_read_at_a_time_are_bounded_together(
     [
         b"[" * 100_000,
         b'{"a":' * 100_000,
-        b'{"model": "test/sampler", "messages": [' + b"[" * 5_000 + b"]" * 5_000 + b"]}",
+        b'{"model": "test/sampler", "messages": ['
+        + b"[" * 5_000
+        + b"]" * 5_000
+        + b"]}",
         b"{",
         b"",
         b"\xff\xfe\x00",
@@ -413,9 +452,13 @@ def test_broken_and_deep_json_is_a_400(body: bytes) -> None:
     assert not model.asked
 
 
-@pytest.mark.parametrize("temperature", ["Infinity", "NaN", "-1", '"1"', "true", "[1]", "1e400"])
+@pytest.mark.parametrize(
+    "temperature", ["Infinity", "NaN", "-1", '"1"', "true", "[1]", "1e400"]
+)
 def test_numbers_that_are_none_are_refused(temperature: str) -> None:
-    body = json.dumps(chat_body()).replace('"temperature": 1', f'"temperature": {temperature}')
+    body = json.dumps(chat_body()).replace(
+        '"temperature": 1', f'"temperature": {temperature}'
+    )
     with running_proxy(Sampler()) as proxy:
         reply = proxy.send(PATH, body.encode())
     assert (reply.status, reply.json["error"]["param"]) == (400, "temperature")
@@ -428,7 +471,13 @@ def test_a_compressed_bomb_is_not_opened() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://127.0.0.1:1/x.png", "file:///etc/passwd", "https://evil.example/", "data:x"]
+    "url",
+    [
+        "http://127.0.0.1:1/x.png",
+        "file:///etc/passwd",
+        "https://evil.example/",
+        "data:x",
+    ],
 )
 def test_no_address_in_a_request_is_fetched(url: str) -> None:
     content = [{"type": "image_url", "image_url": {"url": url}}]
@@ -447,10 +496,8 @@ def test_a_slow_head_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     with running_proxy(Sampler()) as proxy, proxy.connect() as connection:
         connection.settimeout(SECONDS)
         connection.sendall(b"POST /t/a/v1/chat/completions HTTP/1.1\r\nX-Slow: ")
-        try:
+        with suppress(ConnectionError):
             assert connection.recv(100) == b""
-        except ConnectionError:
-            pass
 
 
 def test_a_slow_body_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -458,12 +505,12 @@ def test_a_slow_body_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Sampler()
     with running_proxy(model) as proxy, proxy.connect() as connection:
         connection.settimeout(SECONDS)
-        head = raw_request(b"", Content_Length="1000").replace(b"PORT", str(proxy.port).encode())
+        head = raw_request(b"", Content_Length="1000").replace(
+            b"PORT", str(proxy.port).encode()
+        )
         connection.sendall(head + b"{")
-        try:
+        with suppress(ConnectionError):
             assert connection.recv(100) == b""
-        except ConnectionError:
-            pass
     assert not model.asked
 
 
@@ -477,10 +524,12 @@ def test_a_client_that_does_not_read_ends_and_its_draw_is_free(
         with socket.socket() as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             connection.connect(("127.0.0.1", proxy.port))
-            content = raw_request(chat_body()).replace(b"PORT", str(proxy.port).encode())
+            content = raw_request(chat_body()).replace(
+                b"PORT", str(proxy.port).encode()
+            )
             connection.sendall(content)
             deadline = time.monotonic() + SECONDS
-            while proxy.states and proxy.states[-1].in_flight or not model.asked:
+            while not model.asked or (proxy.states and proxy.states[-1].in_flight):
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
             time.sleep(1.5)
@@ -496,7 +545,9 @@ def test_connections_are_bounded() -> None:
         assert proxy.chat().status == 200
         for connection in connections:
             # A reset, as by a client that is killed.
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+            )
             connection.close()
         assert proxy.chat("again").status == 200
 
@@ -508,7 +559,9 @@ def test_a_connection_too_many_is_ended() -> None:
         port = server.sockets[0].getsockname()[1]
         streams = [await asyncio.open_connection("127.0.0.1", port) for _ in range(4)]
         await asyncio.sleep(0.1)
-        ended = [reader.at_eof() or reader.exception() is not None for reader, _ in streams]
+        ended = [
+            reader.at_eof() or reader.exception() is not None for reader, _ in streams
+        ]
         for _, writer in streams:
             writer.close()
         server.close()
@@ -543,7 +596,9 @@ def test_a_connection_too_many_is_ended() -> None:
 )
 def test_a_poisoned_answer_stays_one_answer_in_every_stream(poison: str) -> None:
     model = Sampler()
-    model.reply = Response(poison, reasoning=poison, finish_reason="stop", usage=Usage(1, 1))
+    model.reply = Response(
+        poison, reasoning=poison, finish_reason="stop", usage=Usage(1, 1)
+    )
     with running_proxy(model) as proxy:
         chat = proxy.chat(stream=True)
         messages = proxy.send("/t/a/v1/messages", {**MESSAGES, "stream": True})
@@ -555,7 +610,9 @@ def test_a_poisoned_answer_stays_one_answer_in_every_stream(poison: str) -> None
     deltas = [data["choices"][0]["delta"] for _, data in chat.events[:-1]]
     assert [delta["content"] for delta in deltas if delta.get("content")] == [poison]
     assert chat.events[-1][1] == "[DONE]"
-    texts = [data["delta"].get("text") for name, data in messages.events if "delta" in data]
+    texts = [
+        data["delta"].get("text") for name, data in messages.events if "delta" in data
+    ]
     assert poison in texts
     assert [name for name, _ in messages.events].count("message_stop") == 1
     assert responses.events[-1][0] == "response.completed"
@@ -565,14 +622,28 @@ def test_a_poisoned_answer_stays_one_answer_in_every_stream(poison: str) -> None
 def test_a_poisoned_call_stays_a_call() -> None:
     model = Sampler()
     model.reply = tool_response()
-    tools = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
+    tools = [
+        {
+            "type": "function",
+            "function": {"name": "weather", "parameters": {"type": "object"}},
+        }
+    ]
     with running_proxy(model) as proxy:
         calls = proxy.chat(tools=tools).json["choices"][0]["message"]["tool_calls"]
     assert calls[1]["function"]["arguments"] == '{"city": '
 
 
 @pytest.mark.parametrize(
-    "kind", ["cut", "truncated", "invalid-json", "content-type", "error-in-200", "empty", "reset"]
+    "kind",
+    [
+        "cut",
+        "truncated",
+        "invalid-json",
+        "content-type",
+        "error-in-200",
+        "empty",
+        "reset",
+    ],
 )
 def test_a_broken_upstream_is_an_error_of_ours_and_never_stored(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -598,7 +669,14 @@ def test_signatures_of_reasoning_are_checked() -> None:
     content = '{"content":[1],"format":"x"}'
     assert unsign(sign(content), "s") == content
     bomb = sign(" " * 20_000_000)
-    for wrong in ("ErUBCkYIARgCIkD", "evw1.!!!", "evw1.AAAA", sign("[]"), sign("1"), bomb):
+    for wrong in (
+        "ErUBCkYIARgCIkD",
+        "evw1.!!!",
+        "evw1.AAAA",
+        sign("[]"),
+        sign("1"),
+        bomb,
+    ):
         with pytest.raises(Fault):
             unsign(wrong, "s")
 
@@ -607,7 +685,15 @@ def test_signatures_of_reasoning_are_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["\x1b[31mred", "a\r\nX-Injected: 1", "\u202eevil", "x" * 10_000, "", "demo/small\x00"]
+    "name",
+    [
+        "\x1b[31mred",
+        "a\r\nX-Injected: 1",
+        "\u202eevil",
+        "x" * 10_000,
+        "",
+        "demo/small\x00",
+    ],
 )
 def test_a_models_name_acts_on_no_terminal_and_no_header(name: str) -> None:
     with running_proxy(Sampler()) as proxy:
@@ -628,9 +714,11 @@ def test_a_models_name_acts_on_no_terminal_and_no_header(name: str) -> None:
 )  # fmt: skip
 def test_no_trick_in_an_id_reaches_another_trajectory(id: str) -> None:
     model = Sampler()
-    path = f"/t/{id}/v1/chat/completions".encode("utf-8").decode("latin-1").replace(" ", "\t")
+    path = f"/t/{id}/v1/chat/completions".encode().decode("latin-1").replace(" ", "\t")
     with running_proxy(model) as proxy:
-        content = raw_request(chat_body(), path="PATH").replace(b"PATH", path.encode("latin-1"))
+        content = raw_request(chat_body(), path="PATH").replace(
+            b"PATH", path.encode("latin-1")
+        )
         reply = sent(proxy, content)
     assert status_of(reply) in (0, 400, 404, 405)
     assert not model.asked
@@ -690,7 +778,9 @@ def test_a_store_in_memory_is_bounded() -> None:
     store = MemoryStore(max_bytes=200_000)
     with running_proxy(model, store=store) as proxy:
         for number in range(20):
-            model.reply = Response(str(number) * 30_000, finish_reason="stop", usage=Usage(1, 1))
+            model.reply = Response(
+                str(number) * 30_000, finish_reason="stop", usage=Usage(1, 1)
+            )
             proxy.chat(f"{number} ")
         model.reply = None
         assert len(store) < 20
@@ -699,7 +789,9 @@ def test_a_store_in_memory_is_bounded() -> None:
     store.close()
 
 
-def test_no_record_leaves_nothing_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_record_leaves_nothing_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
     with running_proxy(Sampler()) as proxy:

@@ -44,7 +44,9 @@ def abandon(proxy: Proxy, model: Sampler, body: dict[str, object], asked: int) -
     connection.close()
 
 
-def test_identical_requests_are_draws_and_a_new_process_replays_them(tmp_path: Path) -> None:
+def test_identical_requests_are_draws_and_a_new_process_replays_them(
+    tmp_path: Path,
+) -> None:
     model = Sampler()
     with running_proxy(model, home=tmp_path) as proxy:
         first = texts([proxy.chat() for _ in range(3)])
@@ -64,7 +66,10 @@ def test_a_streamed_request_is_the_same_as_an_unstreamed_one() -> None:
         first = proxy.chat().text
         second = proxy.chat(stream=True).events
         proxy.send("/t/a/restart")
-        assert proxy.chat(stream=True).events[1][1]["choices"][0]["delta"]["content"] == first
+        assert (
+            proxy.chat(stream=True).events[1][1]["choices"][0]["delta"]["content"]
+            == first
+        )
         assert proxy.chat().text == second[1][1]["choices"][0]["delta"]["content"]
     assert len(model.asked) == 2
 
@@ -126,7 +131,9 @@ def test_old_keys_stay_and_trajectories_and_rounds_have_their_own() -> None:
 
 
 @pytest.mark.parametrize("is_stored_first", [False, True])
-def test_a_retry_joins_the_request_whose_connection_is_gone(is_stored_first: bool) -> None:
+def test_a_retry_joins_the_request_whose_connection_is_gone(
+    is_stored_first: bool,
+) -> None:
     model = Sampler()
     model.gate = threading.Event()
     with running_proxy(model) as proxy:
@@ -136,7 +143,9 @@ def test_a_retry_joins_the_request_whose_connection_is_gone(is_stored_first: boo
             wait_for(lambda: proxy.states and proxy.states[-1].counts.asked == 1)
         else:
             threading.Timer(0.1, model.gate.set).start()
-        retried = proxy.send(PATH, chat_body(), headers={"x-stainless-retry-count": "1"})
+        retried = proxy.send(
+            PATH, chat_body(), headers={"x-stainless-retry-count": "1"}
+        )
         assert retried.text == "sample 1"
         assert proxy.chat().text == "sample 2"
     assert len(model.asked) == 2
@@ -148,7 +157,8 @@ def test_two_living_connections_are_two_draws() -> None:
     replies: list[str] = []
     with running_proxy(model) as proxy:
         threads = [
-            threading.Thread(target=lambda: replies.append(proxy.chat().text)) for _ in range(2)
+            threading.Thread(target=lambda: replies.append(proxy.chat().text))
+            for _ in range(2)
         ]
         for thread in threads:
             thread.start()
@@ -219,7 +229,11 @@ def test_an_overload_of_the_provider_is_told_in_each_format() -> None:
     model = Sampler()
     model.pacing = type(model.pacing)(max_attempts=1)
     model.reply = Overloaded("busy", status=529)
-    messages = {"model": "sampler", "max_tokens": 5, "messages": chat_body()["messages"]}
+    messages = {
+        "model": "sampler",
+        "max_tokens": 5,
+        "messages": chat_body()["messages"],
+    }
     with running_proxy(model) as proxy:
         assert proxy.chat().status == 503
         reply = proxy.send("/t/a/v1/messages", messages)

@@ -16,10 +16,21 @@ from evalwright.core.responses import Response, TokenLogProb, Usage
 from evalwright.core.tool_calls import ToolCall
 from evalwright.models.model_interface import Pacing
 from evalwright.models.registry import open_model
-from evalwright.proxy import chat_format, completions_format, messages_format, responses_format
+from evalwright.proxy import (
+    chat_format,
+    completions_format,
+    messages_format,
+    responses_format,
+)
 from evalwright.proxy.faults import Fault
 from support.openai_server import serving
-from support.proxies import Sampler, chat_body, last_prompt, running_proxy, tool_response
+from support.proxies import (
+    Sampler,
+    chat_body,
+    last_prompt,
+    running_proxy,
+    tool_response,
+)
 
 USER = [{"role": "user", "content": "hello"}]
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -37,10 +48,19 @@ def png() -> str:
 
     def chunk(kind: bytes, content: bytes) -> bytes:
         checksum = zlib.crc32(kind + content)
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", checksum)
+        return (
+            struct.pack(">I", len(content))
+            + kind
+            + content
+            + struct.pack(">I", checksum)
+        )
 
     header = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
-    content = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0\0\0\0")) + chunk(b"IEND", b"")
+    content = (
+        chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(b"\0\0\0\0"))
+        + chunk(b"IEND", b"")
+    )
     return base64.b64encode(b"\x89PNG\r\n\x1a\n" + content).decode()
 
 
@@ -83,7 +103,10 @@ def test_what_cannot_be_carried_is_refused_by_name(field: str, content: Any) -> 
 
 
 def test_images_calls_and_results_are_carried() -> None:
-    image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{png()}"}}
+    image = {
+        "type": "image_url",
+        "image_url": {"url": f"data:image/png;base64,{png()}"},
+    }
     messages = [
         {"role": "developer", "content": "be brief"},
         {"role": "user", "content": [{"type": "text", "text": "what?"}, image]},
@@ -92,7 +115,11 @@ def test_images_calls_and_results_are_carried() -> None:
             "content": None,
             "reasoning_content": "hm",
             "tool_calls": [
-                {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{"}}
+                {
+                    "id": "c1",
+                    "type": "function",
+                    "function": {"name": "weather", "arguments": "{"},
+                }
             ],
         },
         {"role": "tool", "tool_call_id": "c1", "content": "sunny"},
@@ -122,7 +149,10 @@ def test_calls_come_back_and_go_on_in_chat() -> None:
         for _, data in streamed[:-1]
         for call in data["choices"][0]["delta"].get("tool_calls", ())
     ]
-    assert [call["function"]["arguments"] for call in deltas] == ['{"city": "Łódź"}', '{"city": ']
+    assert [call["function"]["arguments"] for call in deltas] == [
+        '{"city": "Łódź"}',
+        '{"city": ',
+    ]
     turn = last_prompt(model)[1]
     assert turn.tool_calls == tool_response().tool_calls
     assert turn.reasoning == "I need the weather."
@@ -138,7 +168,12 @@ def test_calls_and_signed_reasoning_come_back_and_go_on_in_messages() -> None:
         streamed = proxy.send("/t/a/v1/messages", {**body, "stream": True}).events
         content = reply.json["content"]
         results = [
-            {"type": "tool_result", "tool_use_id": block["id"], "content": "ok", "is_error": True}
+            {
+                "type": "tool_result",
+                "tool_use_id": block["id"],
+                "content": "ok",
+                "is_error": True,
+            }
             for block in content
             if block["type"] == "tool_use"
         ]
@@ -152,13 +187,22 @@ def test_calls_and_signed_reasoning_come_back_and_go_on_in_messages() -> None:
     assert [block["type"] for block in content] == ["thinking", "tool_use", "tool_use"]
     assert content[2]["input"] == {"arguments": '{"city": '}
     turns = last_prompt(model)
-    assert [turn.role for turn in turns] == ["user", "assistant", "tool", "tool", "user"]
+    assert [turn.role for turn in turns] == [
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "user",
+    ]
     assert turns[1].provider_content == tool_response().provider_content
     assert turns[1].tool_calls[1].arguments == '{"city": '
     assert turns[1].tool_calls[0].parsed() == {"city": "Łódź"}
     assert turns[2].is_error
     names = [name for name, _ in streamed]
-    assert names[0] == "message_start" and names[-2:] == ["message_delta", "message_stop"]
+    assert names[0] == "message_start" and names[-2:] == [
+        "message_delta",
+        "message_stop",
+    ]
     assert names.count("content_block_start") == names.count("content_block_stop") == 3
 
 
@@ -176,7 +220,11 @@ def test_calls_and_encrypted_reasoning_come_back_and_go_on_in_responses() -> Non
         ]
         items = [{"role": "user", "content": "hello"}, *output, *results]
         assert proxy.send("/t/a/v1/responses", {**body, "input": items}).status == 200
-    assert [item["type"] for item in output] == ["reasoning", "function_call", "function_call"]
+    assert [item["type"] for item in output] == [
+        "reasoning",
+        "function_call",
+        "function_call",
+    ]
     turns = last_prompt(model)
     assert [turn.role for turn in turns] == ["user", "assistant", "tool", "tool"]
     assert turns[1].provider_content == tool_response().provider_content
@@ -210,7 +258,11 @@ def test_messages_are_carried_whole() -> None:
     assert (request.tool_choice, request.parallel_tool_calls) == ("required", False)
     assert request.prompt[0] == Message("system", "be brief")
     assert request.prompt[1].images  # type: ignore[union-attr]
-    for field, content in (("mcp_servers", [{}]), ("container", "x"), ("max_tokens", None)):
+    for field, content in (
+        ("mcp_servers", [{}]),
+        ("container", "x"),
+        ("max_tokens", None),
+    ):
         with pytest.raises(Fault, match=field):
             messages_format.read({**body, field: content})
 
@@ -226,7 +278,9 @@ def test_stop_reasons_have_each_formats_words() -> None:
     model = Sampler()
     with running_proxy(model) as proxy:
         for number, ((finish, stopped), words) in enumerate(replies.items()):
-            model.reply = Response("x", finish_reason=finish, stopped_at=stopped, usage=Usage(1, 1))
+            model.reply = Response(
+                "x", finish_reason=finish, stopped_at=stopped, usage=Usage(1, 1)
+            )
             turn = [{"role": "user", "content": str(number)}]
             body = {"model": "sampler", "max_tokens": 5, "messages": turn}
             in_chat = proxy.chat(str(number)).json["choices"][0]
@@ -234,7 +288,9 @@ def test_stop_reasons_have_each_formats_words() -> None:
             assert (in_chat["finish_reason"], in_messages["stop_reason"]) == words
 
 
-def test_an_empty_answer_is_an_answer_and_a_prompt_too_long_an_error_with_its_code() -> None:
+def test_an_empty_answer_is_an_answer_and_a_prompt_too_long_an_error_with_its_code() -> (
+    None
+):
     model = Sampler()
     model.pacing = Pacing(max_attempts=1)
     body = {"model": "sampler", "max_tokens": 5, "messages": USER}
@@ -246,7 +302,10 @@ def test_an_empty_answer_is_an_answer_and_a_prompt_too_long_an_error_with_its_co
         limited = proxy.chat("limited")
         model.reply = AuthenticationFailed("wrong key", status=401)
         refused = proxy.chat("refused")
-    assert (long["code"], long["type"]) == ("context_length_exceeded", "invalid_request_error")
+    assert (long["code"], long["type"]) == (
+        "context_length_exceeded",
+        "invalid_request_error",
+    )
     assert also["message"].startswith("prompt is too long")
     assert (limited.status, limited.headers["retry-after"]) == (429, "30")
     assert (refused.status, refused.headers["x-should-retry"]) == (403, "false")
@@ -254,13 +313,20 @@ def test_an_empty_answer_is_an_answer_and_a_prompt_too_long_an_error_with_its_co
 
 def test_log_probabilities_come_back() -> None:
     model = Sampler()
-    tokens = (TokenLogProb("é", -0.5, (("é", -0.5), ("e", -1.5))), TokenLogProb("!", -0.1))
+    tokens = (
+        TokenLogProb("é", -0.5, (("é", -0.5), ("e", -1.5))),
+        TokenLogProb("!", -0.1),
+    )
     model.reply = Response("é!", tokens=tokens, finish_reason="stop", usage=Usage(1, 2))
     with running_proxy(model) as proxy:
         choice = proxy.chat(logprobs=True, top_logprobs=2).json["choices"][0]
         rows = proxy.send(
             "/t/a/v1/responses",
-            {"model": "sampler", "input": "x", "include": ["message.output_text.logprobs"]},
+            {
+                "model": "sampler",
+                "input": "x",
+                "include": ["message.output_text.logprobs"],
+            },
         ).json["output"][0]["content"][0]["logprobs"]
     assert choice["logprobs"]["content"] == rows
     assert rows[0]["bytes"] == list("é".encode())
@@ -274,9 +340,17 @@ def test_echo_gives_the_tokens_of_a_prompt_as_the_server_sent_them(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789")
     text = "One two three"
-    fields = {"prompt": [text], "max_tokens": 1, "temperature": 0, "logprobs": 1, "echo": True}
+    fields = {
+        "prompt": [text],
+        "max_tokens": 1,
+        "temperature": 0,
+        "logprobs": 1,
+        "echo": True,
+    }
     with serving(echo=echo) as upstream:
-        model = open_model(f"openai/{upstream.url}#m", {"interface": "completions", "echo": True})
+        model = open_model(
+            f"openai/{upstream.url}#m", {"interface": "completions", "echo": True}
+        )
         with running_proxy(model) as proxy:
             first = proxy.send("/t/a/v1/completions", {"model": "m", **fields}).json
             again = proxy.send("/t/b/v1/completions", {"model": "m", **fields}).json
@@ -294,14 +368,19 @@ def test_echo_gives_the_tokens_of_a_prompt_as_the_server_sent_them(
 def test_echo_is_refused_where_the_model_cannot() -> None:
     body = {"model": "sampler", "prompt": "x", "echo": True, "logprobs": 1}
     with running_proxy(Sampler()) as proxy:
-
         reply = proxy.send("/v1/completions", {**body, "max_tokens": 0})
     assert (reply.status, reply.json["error"]["param"]) == (400, "echo")
 
 
 @pytest.mark.parametrize(
     ("field", "content"),
-    [("prompt", [[1, 2]]), ("prompt", []), ("suffix", "x"), ("best_of", 3), ("prompt", 5)],
+    [
+        ("prompt", [[1, 2]]),
+        ("prompt", []),
+        ("suffix", "x"),
+        ("best_of", 3),
+        ("prompt", 5),
+    ],
 )
 def test_completions_refuse_by_name(field: str, content: Any) -> None:
     with pytest.raises(Fault, match=field):
@@ -327,7 +406,9 @@ def test_chat_models_complete_no_text_and_text_models_take_no_chat() -> None:
     with running_proxy(model, open_model("demo/small")) as proxy:
         wrapped = proxy.send("/v1/completions", {"model": "sampler", "prompt": "x"})
         chatty = proxy.chat(model="demo/small")
-        local = proxy.send("/v1/completions", {"model": "small", "prompt": "a b", "max_tokens": 3})
+        local = proxy.send(
+            "/v1/completions", {"model": "small", "prompt": "a b", "max_tokens": 3}
+        )
         counted = proxy.send(
             "/v1/messages/count_tokens", {"model": "sampler", "messages": USER}
         )
@@ -336,7 +417,9 @@ def test_chat_models_complete_no_text_and_text_models_take_no_chat() -> None:
     assert (counted.status, counted.json["type"]) == (400, "error")
 
 
-def test_a_stream_is_kept_alive_while_the_model_thinks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_is_kept_alive_while_the_model_thinks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     import threading
 
     from evalwright.proxy import gateway
@@ -352,7 +435,12 @@ def test_a_stream_is_kept_alive_while_the_model_thinks(monkeypatch: pytest.Monke
                 assert reply.body.startswith(b": waiting")
                 assert reply.events[-1][1] == "[DONE]"
             else:
-                body = {"model": "sampler", "max_tokens": 5, "messages": USER, "stream": True}
+                body = {
+                    "model": "sampler",
+                    "max_tokens": 5,
+                    "messages": USER,
+                    "stream": True,
+                }
                 reply = proxy.send("/t/a/v1/messages", body)
                 names = [name for name, _ in reply.events]
                 assert names[0] == "ping" and names[-1] == "message_stop"
@@ -361,7 +449,9 @@ def test_a_stream_is_kept_alive_while_the_model_thinks(monkeypatch: pytest.Monke
         threading.Timer(0.5, model.gate.set).start()
         late = proxy.chat("late", stream=True)
     assert late.status == 200
-    assert [data for _, data in late.events if data != "[DONE]"][-1]["error"]["code"] == "model_error"
+    assert [data for _, data in late.events if data != "[DONE]"][-1]["error"][
+        "code"
+    ] == "model_error"
 
 
 def test_models_are_listed_in_each_format() -> None:
@@ -371,5 +461,7 @@ def test_models_are_listed_in_each_format() -> None:
             "/v1/models", method="GET", headers={"anthropic-version": "2023-06-01"}
         ).json
         one = proxy.send("/v1/models/sampler", method="GET").json
-    assert ours["data"][0]["id"] == theirs["data"][0]["id"] == one["id"] == "test/sampler"
+    assert (
+        ours["data"][0]["id"] == theirs["data"][0]["id"] == one["id"] == "test/sampler"
+    )
     assert chat_body()["model"] == one["id"]

@@ -41,7 +41,15 @@ sys.exit(int(sys.argv[2]))
 
 
 def command(url: str, *options: str, program: tuple[str, ...] = ()) -> list[str]:
-    ours = [sys.executable, "-m", "evalwright", "proxy", "-m", f"openai/{url}#m", *options]
+    ours = [
+        sys.executable,
+        "-m",
+        "evalwright",
+        "proxy",
+        "-m",
+        f"openai/{url}#m",
+        *options,
+    ]
     return [*ours, "--", *program] if program else ours
 
 
@@ -66,7 +74,9 @@ def numbered() -> Any:
     return lambda prompt: f"sample {next(numbers)}"
 
 
-def test_a_program_runs_behind_it_and_is_replayed(program: Path, tmp_path: Path) -> None:
+def test_a_program_runs_behind_it_and_is_replayed(
+    program: Path, tmp_path: Path
+) -> None:
     words = (sys.executable, str(program), "3", "7")
     with serving(numbered()) as server:
         done = [
@@ -96,7 +106,9 @@ def test_a_program_runs_behind_it_and_is_replayed(program: Path, tmp_path: Path)
     assert "evw-" not in done[0].stderr
 
 
-def test_killed_at_random_moments_it_never_pays_twice(program: Path, tmp_path: Path) -> None:
+def test_killed_at_random_moments_it_never_pays_twice(
+    program: Path, tmp_path: Path
+) -> None:
     """One request at a time, so at most one can be lost at each kill."""
     chance = random.Random(3)
     words = (sys.executable, str(program), "12", "0")
@@ -165,7 +177,10 @@ def test_ctrl_c_stores_what_is_in_flight(program: Path, tmp_path: Path) -> None:
 def test_a_lasting_proxy_says_where_it_is_and_ends_with_130(tmp_path: Path) -> None:
     with serving(numbered()) as server:
         process = subprocess.Popen(
-            command(server.url), env=environment(tmp_path), stderr=subprocess.PIPE, text=True
+            command(server.url),
+            env=environment(tmp_path),
+            stderr=subprocess.PIPE,
+            text=True,
         )
         assert process.stderr is not None
         first = process.stderr.readline()
@@ -187,9 +202,15 @@ def test_a_lasting_proxy_says_where_it_is_and_ends_with_130(tmp_path: Path) -> N
         ([], "No model given"),
         (["-m", "demo/smal"], "Did you mean 'small'"),
         (["-m", "demo/small", "--host", "0.0.0.0"], "only on this machine"),
-        (["-m", "demo/small", "--trajectory", "a"], "--trajectory names that of COMMAND"),
+        (
+            ["-m", "demo/small", "--trajectory", "a"],
+            "--trajectory names that of COMMAND",
+        ),
         (["-m", "demo/small", "--trajectory", "../a", "--", "true"], "letters, digits"),
-        (["-m", "demo/small", "--", "no-such-program-here"], "cannot be started: No such file"),
+        (
+            ["-m", "demo/small", "--", "no-such-program-here"],
+            "cannot be started: No such file",
+        ),
         (["-m", "demo/small", "--budget", "5 apples"], "the unit 'apples'"),
         (["-m", "openai/unknown-model-x", "--budget", "5 USD"], "the price of"),
         (["-m", "openai/unknown-model-x"], "OPENAI_API_KEY"),
@@ -224,9 +245,16 @@ def test_a_weak_token_of_the_environment_is_refused(
 
 def test_the_programs_environment_has_no_other_key() -> None:
     found = child_environment(
-        "http://127.0.0.1:1", "a", "t", {"ANTHROPIC_AUTH_TOKEN": "x", "NO_PROXY": "y", "P": "q"}
+        "http://127.0.0.1:1",
+        "a",
+        "t",
+        {"ANTHROPIC_AUTH_TOKEN": "x", "NO_PROXY": "y", "P": "q"},
     )
-    assert found["OPENAI_BASE_URL"] == found["OPENAI_API_BASE"] == "http://127.0.0.1:1/t/a/v1"
+    assert (
+        found["OPENAI_BASE_URL"]
+        == found["OPENAI_API_BASE"]
+        == "http://127.0.0.1:1/t/a/v1"
+    )
     assert found["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:1/t/a"
     assert found["OPENAI_API_KEY"] == found["ANTHROPIC_API_KEY"] == "t"
     assert "ANTHROPIC_AUTH_TOKEN" not in found
@@ -237,7 +265,9 @@ def test_the_programs_environment_has_no_other_key() -> None:
 def test_the_last_line_counts_everything() -> None:
     from evalwright.cli.proxy_progress import state_line, summary
 
-    counts = Counts(requested=5, asked=2, stored=1, joined=1, failed=1, usage=Usage(1, 1))
+    counts = Counts(
+        requested=5, asked=2, stored=1, joined=1, failed=1, usage=Usage(1, 1)
+    )
     counts.cost = 0.5
     counts.failures = {"rate limited": 1}
     state = State(counts, 3, 2, 1)

@@ -52,7 +52,9 @@ class Sampler(RemoteModel):
         if isinstance(self.reply, Exception):
             raise self.reply
         usage = Usage(10, 5)
-        return self.reply or Response(f"sample {number}", finish_reason="stop", usage=usage)
+        return self.reply or Response(
+            f"sample {number}", finish_reason="stop", usage=usage
+        )
 
 
 @dataclass
@@ -73,7 +75,9 @@ class Reply:
         reply = self.json
         if "choices" in reply:
             choice = reply["choices"][0]
-            return str(choice["message"]["content"] if "message" in choice else choice["text"])
+            return str(
+                choice["message"]["content"] if "message" in choice else choice["text"]
+            )
         if "output" in reply:
             return str(reply["output"][-1]["content"][0]["text"])
         return str(reply["content"][-1]["text"])
@@ -91,7 +95,10 @@ class Reply:
             if fields:
                 data = fields["data"]
                 events.append(
-                    (fields.get("event", ""), data if data == "[DONE]" else json.loads(data))
+                    (
+                        fields.get("event", ""),
+                        data if data == "[DONE]" else json.loads(data),
+                    )
                 )
         return events
 
@@ -169,7 +176,9 @@ def chat_body(text: str = "hello", **fields: Any) -> dict[str, Any]:
     }
 
 
-def raw_request(body: Any, path: str = "/t/a/v1/chat/completions", **headers: str) -> bytes:
+def raw_request(
+    body: Any, path: str = "/t/a/v1/chat/completions", **headers: str
+) -> bytes:
     """The bytes of a request to a proxy whose port is put in place of PORT."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     fields = {
@@ -180,7 +189,11 @@ def raw_request(body: Any, path: str = "/t/a/v1/chat/completions", **headers: st
         **{name.replace("_", "-"): value for name, value in headers.items()},
     }
     lines = [f"{name}: {value}" for name, value in fields.items() if value]
-    return f"POST {path} HTTP/1.1\r\n".encode() + "\r\n".join([*lines, "", ""]).encode() + content
+    return (
+        f"POST {path} HTTP/1.1\r\n".encode()
+        + "\r\n".join([*lines, "", ""]).encode()
+        + content
+    )
 
 
 @contextmanager
@@ -218,7 +231,9 @@ def running_proxy(
         finally:
             ready.set()
 
-    thread = threading.Thread(target=lambda: loop.run_until_complete(work()), daemon=True)
+    thread = threading.Thread(
+        target=lambda: loop.run_until_complete(work()), daemon=True
+    )
     thread.start()
     assert ready.wait(SECONDS)
     try:

@@ -43,7 +43,9 @@ SECTIONS = {
     context_settings={"allow_interspersed_args": False},
 )
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-@repeatable_option("--model -m models", "M", "A model to serve, provider/name[@revision].")
+@repeatable_option(
+    "--model -m models", "M", "A model to serve, provider/name[@revision]."
+)
 @options.MODEL_ARGUMENTS
 @option(
     "--trajectory",
@@ -182,7 +184,9 @@ def _open_models(params: dict[str, Any]) -> tuple[list[Model], Any]:
     load_plugins(params["plugins"])
     arguments = key_values(params["arguments"], "-M")
     names = list(dict.fromkeys(params["models"]))
-    opened = [(ModelSpec(name, arguments), open_model(name, arguments)) for name in names]
+    opened = [
+        (ModelSpec(name, arguments), open_model(name, arguments)) for name in names
+    ]
     price_models(params["price"], opened, has_budget=bool(params["budget"]))
     budget = read_budget(params["budget"], opened)
     models = [model for _, model in opened]
@@ -285,9 +289,13 @@ def _announce(
     names = ", ".join(model.name for model in plan.models)
     lines = []
     if plan.command:
-        lines.append(f"Serving {names} at {address}/t/{plan.trajectory} to the command.")
+        lines.append(
+            f"Serving {names} at {address}/t/{plan.trajectory} to the command."
+        )
     else:
-        lines.append(f"Serving {names} at {address}, on this machine alone, until Ctrl-C.")
+        lines.append(
+            f"Serving {names} at {address}, on this machine alone, until Ctrl-C."
+        )
         lines.append(
             f"OpenAI's clients: OPENAI_BASE_URL={address}/t/ID/v1   Anthropic's:"
             f" ANTHROPIC_BASE_URL={address}/t/ID   (ID: a name for each course of a"

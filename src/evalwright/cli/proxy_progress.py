@@ -1,4 +1,4 @@
-"""Shows how far a proxy is: a live line on a terminal, plain lines elsewhere, a summary at the end."""
+"""Shows how far a proxy is: a live line on a terminal, plain ones elsewhere, and a summary."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ class ProxyProgress:
             self._file.write("\r" + line)
             self._width = len(line)
             self._shown = line
-        elif self._is_plain and time.monotonic() - self._spoken_at >= PLAIN_LINE_SECONDS:
+        elif (
+            self._is_plain and time.monotonic() - self._spoken_at >= PLAIN_LINE_SECONDS
+        ):
             self._spoken_at = time.monotonic()
             self.say(line)
             self._shown = line
@@ -112,12 +114,9 @@ def summary(state: State) -> str:
         sentences.append(f"Cost: {numbers.money(counts.cost)}.")
     if counts.failed:
         kinds = ", ".join(
-            f"{kind} {_count(count)}"
-            for kind, count in sorted(counts.failures.items())
+            f"{kind} {_count(count)}" for kind, count in sorted(counts.failures.items())
         )
         sentences.append(f"{_count(counts.failed)} failed: {kinds}.")
     if state.refused:
-        sentences.append(
-            f"{_count(state.refused)} refused before a model was asked."
-        )
+        sentences.append(f"{_count(state.refused)} refused before a model was asked.")
     return " ".join(sentences)

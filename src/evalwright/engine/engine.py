@@ -622,7 +622,7 @@ class RoleClient(Ask):
                 rows[role] = names
         return rows
 
-    def paid_by(self, reservation: Reservation) -> Ask:
+    def paid_by(self, reservation: Reservation) -> RoleClient:
         """Return this client with a reservation that pays for what is sent."""
         return RoleClient(
             self._engine, self._senders, self.counts, reservation, self._names

@@ -108,7 +108,9 @@ class MemoryDatabase(Database):
         """Do nothing: no step of `apply` can fail half-way."""
 
     def error(self, error: Exception) -> StoreError:
-        return StoreError(f"The store in memory failed: {type(error).__name__}: {error}")
+        return StoreError(
+            f"The store in memory failed: {type(error).__name__}: {error}"
+        )
 
     def size(self) -> int:
         return self._bytes

@@ -40,7 +40,13 @@ EXTRAS = (
 )
 """Fields that few models take; they go into `generation_arguments`."""
 IGNORED = frozenset(
-    ("user", "metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention")
+    (
+        "user",
+        "metadata",
+        "safety_identifier",
+        "prompt_cache_key",
+        "prompt_cache_retention",
+    )
 )
 """Fields that change no answer."""
 NEUTRAL: Mapping[str, tuple[Any, ...]] = {
@@ -71,7 +77,9 @@ def read(body: Any) -> Inbound:
     model = fields.required_text("model")
     rows = fields.rows("messages")
     if not rows:
-        raise invalid("The field 'messages' must be a list of at least one message.", "messages")
+        raise invalid(
+            "The field 'messages' must be a list of at least one message.", "messages"
+        )
     turns = tuple(_turn(row, f"messages[{index}]") for index, row in enumerate(rows))
     draws = fields.whole_number("n", 1, MAX_DRAWS) or 1
     stream = fields.flag("stream") or False
@@ -243,7 +251,9 @@ def _turn(row: Any, where: str) -> Message:
             "tool", _content(content, where), tool_call_id=call_id, tool_name=name
         )
     if role not in ("system", "user", "assistant"):
-        raise invalid(f"The role '{role[:40]}' of {where} is not known.", f"{where}.role")
+        raise invalid(
+            f"The role '{role[:40]}' of {where} is not known.", f"{where}.role"
+        )
     if role != "assistant":
         fields.finish()
         return Message(role, _content(content, where))  # type: ignore[arg-type]
@@ -252,7 +262,9 @@ def _turn(row: Any, where: str) -> Message:
         for index, call in enumerate(fields.rows("tool_calls") or ())
     )
     # Models want their reasoning back only with calls; templates drop it elsewhere.
-    thoughts = fields.text("reasoning_content", "") or fields.text("reasoning", "") or ""
+    thoughts = (
+        fields.text("reasoning_content", "") or fields.text("reasoning", "") or ""
+    )
     refusal = fields.text("refusal", "") or ""
     fields.finish(("reasoning", "annotations", "reasoning_details"), {"audio": ()})
     return Message(

@@ -92,9 +92,7 @@ def read(body: Any) -> Inbound:
     )
 
 
-def _sampling(
-    fields: Fields, logprobs: int | None, max_tokens: int
-) -> dict[str, Any]:
+def _sampling(fields: Fields, logprobs: int | None, max_tokens: int) -> dict[str, Any]:
     return {
         "max_tokens": max_tokens,
         "temperature": fields.number("temperature", 0.0, 100.0),
@@ -115,7 +113,7 @@ def _prompts(fields: Fields) -> list[str]:
     if not all(isinstance(text, str) for text in prompts):
         raise invalid(
             "The field 'prompt' has numbers of tokens, which mean something only to one"
-            " tokenizer: send texts (tokenized_requests=False in lm-eval).",
+            " tokenizer: send texts.",
             "prompt",
         )
     if len(prompts) > MAX_PROMPTS:
@@ -149,9 +147,15 @@ def _choices(answered: Answered) -> tuple[list[dict[str, Any]], Usage]:
     usage = Usage()
     for prompt in shape["prompts"]:
         scored = next(waiting)[0] if shape["scores"] else None
-        generated: Sequence[Response | None] = next(waiting) if shape["generates"] else [None]
+        generated: Sequence[Response | None] = (
+            next(waiting) if shape["generates"] else [None]
+        )
         usage = sum(
-            (response.usage for response in (scored, *generated) if response is not None),
+            (
+                response.usage
+                for response in (scored, *generated)
+                if response is not None
+            ),
             usage,
         )
         for response in generated:

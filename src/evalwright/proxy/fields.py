@@ -37,7 +37,9 @@ class Fields:
     def __init__(self, mapping: Any, where: str = "") -> None:
         if not isinstance(mapping, Mapping):
             raise invalid(f"{where or 'The body'} must be a JSON object.", where)
-        self._left = {name: mapping[name] for name in mapping if mapping[name] is not None}
+        self._left = {
+            name: mapping[name] for name in mapping if mapping[name] is not None
+        }
         self._where = where
 
     def path(self, name: str) -> str:
@@ -133,7 +135,9 @@ class Fields:
             )
 
     def _wrong(self, name: str, kind: str) -> Fault:
-        return invalid(f"The field '{self.path(name)}' must be {kind}.", self.path(name))
+        return invalid(
+            f"The field '{self.path(name)}' must be {kind}.", self.path(name)
+        )
 
 
 def stop_strings(fields: Fields, name: str) -> tuple[str, ...]:
@@ -142,7 +146,9 @@ def stop_strings(fields: Fields, name: str) -> tuple[str, ...]:
     if stops is None:
         return ()
     listed = [stops] if isinstance(stops, str) else stops
-    is_right = isinstance(listed, list) and all(isinstance(stop, str) for stop in listed)
+    is_right = isinstance(listed, list) and all(
+        isinstance(stop, str) for stop in listed
+    )
     if not is_right or len(listed) > MAX_STOPS:
         raise invalid(
             f"The field '{fields.path(name)}' must be text, or a list of at most"
@@ -170,7 +176,7 @@ def read_image(url: Any, where: str) -> Image:
         return Image.from_data_url(url, "an image of the request")
 
 
-class reported:  # noqa: N801  # reads as a statement: `with reported(...)`
+class reported:
     """Turns our errors about what is read in the block into faults of the request."""
 
     def __init__(self, where: str) -> None:
@@ -179,12 +185,16 @@ class reported:  # noqa: N801  # reads as a statement: `with reported(...)`
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+    def __exit__(
+        self, kind: object, error: BaseException | None, trace: object
+    ) -> None:
         if isinstance(error, EvalwrightError):
             raise invalid(f"{self._where}: {error}", self._where) from None
 
 
-def read_tools(rows: Sequence[Any] | None, where: str = "tools") -> tuple[ToolDefinition, ...]:
+def read_tools(
+    rows: Sequence[Any] | None, where: str = "tools"
+) -> tuple[ToolDefinition, ...]:
     """Return the definitions in a list of mappings of name, description and parameters."""
     with reported(where):
         return tuple(ToolDefinition.from_dict(row) for row in rows or ())
@@ -221,5 +231,7 @@ def read_call(name: Any, arguments: Any, call_id: Any, where: str) -> ToolCall:
         Fault: one of the three is not text.
     """
     if not all(isinstance(field, str) for field in (name, arguments, call_id)):
-        raise invalid(f"{where} must have a name, arguments and an id, all texts.", where)
+        raise invalid(
+            f"{where} must have a name, arguments and an id, all texts.", where
+        )
     return ToolCall(name, arguments, call_id)

@@ -132,7 +132,9 @@ class Served:
         names = sorted({model.name for model in self.by_name.values()})
         if access.models is None:
             return names
-        allowed = {self.by_name[name].name for name in access.models if name in self.by_name}
+        allowed = {
+            self.by_name[name].name for name in access.models if name in self.by_name
+        }
         return [name for name in names if name in allowed]
 
 
@@ -184,7 +186,9 @@ class Gateway:
             access = self._tokens.find(bearer_of(request))
             id, end = _split_path(path)
             access.check(id)
-            if request.method == "GET" and (end == "/models" or end.startswith("/models/")):
+            if request.method == "GET" and (
+                end == "/models" or end.startswith("/models/")
+            ):
                 return self._models(form, access, end)
             if request.method != "POST":
                 raise Fault(405, "invalid", f"{request.method[:20]} is not used here.")
@@ -204,7 +208,9 @@ class Gateway:
             self.refused += 1
             return error_reply(form, fault)
         except Exception as error:
-            _log.warning("A request failed by a defect: %s", type(error).__name__, exc_info=True)
+            _log.warning(
+                "A request failed by a defect: %s", type(error).__name__, exc_info=True
+            )
             defect = f"This is a defect of the proxy ({type(error).__name__})."
             return error_reply(form, Fault(500, "server", defect, code="defect"))
 
@@ -232,7 +238,10 @@ class Gateway:
                 delivery.keep_alive()
             responses = await self._ask(inbound, model, trajectory, draws, access)
             answered = Answered(
-                inbound, responses, _reply_id(trajectory, model, draws), int(time.time())
+                inbound,
+                responses,
+                _reply_id(trajectory, model, draws),
+                int(time.time()),
             )
             return await delivery.send(answered)
         except Fault as fault:
@@ -350,6 +359,7 @@ class Gateway:
 
     def _models(self, form: Format, access: Access, end: str) -> web.Response:
         names = self.served.allowed(access)
+        rows: list[dict[str, Any]]
         wanted = end.removeprefix("/models").removeprefix("/")
         if wanted:
             names = [self.served.find(wanted, access).name]
@@ -610,7 +620,11 @@ def _parse(body: bytes) -> Any:
 def json_reply(content: Any, status: int = 200) -> web.Response:
     """Return a reply of JSON."""
     body = encode(content).encode()
-    headers = {"Content-Type": _JSON, "Cache-Control": "no-store", "Server": "evalwright"}
+    headers = {
+        "Content-Type": _JSON,
+        "Cache-Control": "no-store",
+        "Server": "evalwright",
+    }
     return web.Response(body=body, status=status, headers=headers)
 
 

@@ -72,7 +72,9 @@ def _read(fields: Fields) -> Inbound:
     model = fields.required_text("model")
     rows = fields.rows("messages")
     if not rows:
-        raise invalid("The field 'messages' must be a list of at least one message.", "messages")
+        raise invalid(
+            "The field 'messages' must be a list of at least one message.", "messages"
+        )
     system = fields.take("system")
     turns: list[Message] = []
     if system:
@@ -80,7 +82,8 @@ def _read(fields: Fields) -> Inbound:
     for index, row in enumerate(rows):
         turns += _turns(row, f"messages[{index}]")
     tool_rows = [
-        _tool(row, f"tools[{index}]") for index, row in enumerate(fields.rows("tools") or ())
+        _tool(row, f"tools[{index}]")
+        for index, row in enumerate(fields.rows("tools") or ())
     ]
     tools = read_tools(tool_rows)
     choice, parallel = _tool_choice(fields.fields("tool_choice"))
@@ -174,12 +177,16 @@ def _turns(row: Any, where: str) -> Iterator[Message]:
     content = fields.take("content")
     fields.finish()
     if role not in ("user", "assistant"):
-        raise invalid(f"The role '{role[:40]}' of {where} is not known.", f"{where}.role")
+        raise invalid(
+            f"The role '{role[:40]}' of {where} is not known.", f"{where}.role"
+        )
     if isinstance(content, str):
         yield Message(role, content)  # type: ignore[arg-type]
         return
     if not isinstance(content, list):
-        raise invalid(f"The content of {where} must be text or a list of blocks.", where)
+        raise invalid(
+            f"The content of {where} must be text or a list of blocks.", where
+        )
     blocks = [
         (Fields(block, f"{where}.content[{index}]"), f"{where}.content[{index}]")
         for index, block in enumerate(content)
@@ -220,7 +227,9 @@ def _assistant_turn(blocks: Sequence[tuple[Fields, str]]) -> Message:
         if kind == "thinking":
             thoughts += block.text("thinking", "") or ""
             signature = block.text("signature", "") or ""
-            provider_content = unsign(signature, f"{place}.signature") or provider_content
+            provider_content = (
+                unsign(signature, f"{place}.signature") or provider_content
+            )
             block.finish()
         elif kind == "redacted_thinking":
             provider_content = unsign(block.text("data", "") or "", f"{place}.data")
@@ -385,7 +394,8 @@ def events(answered: Answered) -> bytes:
             _step("content_block_start", index=index, content_block=_begun(block))
         )
         steps += [
-            _step("content_block_delta", index=index, delta=delta) for delta in _deltas(block)
+            _step("content_block_delta", index=index, delta=delta)
+            for delta in _deltas(block)
         ]
         steps.append(_step("content_block_stop", index=index))
     delta = {name: whole[name] for name in ("stop_reason", "stop_sequence")}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalwright.core.outcomes import LENGTH, REFUSAL, TOOL_CALLS
 from evalwright.core.outcomes import CONTENT_FILTER as FILTERED
+from evalwright.core.outcomes import LENGTH, REFUSAL, TOOL_CALLS
 from evalwright.core.responses import Response, TokenLogProb, Usage
 from evalwright.proxy.faults import Fault, FaultKind
 from evalwright.proxy.inbound import event

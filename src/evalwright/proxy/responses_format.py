@@ -32,7 +32,13 @@ from evalwright.proxy.inbound import Answered, Inbound, event, sign, unsign
 from evalwright.proxy.openai_errors import PING, is_refusal
 
 IGNORED = frozenset(
-    ("user", "metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention")
+    (
+        "user",
+        "metadata",
+        "safety_identifier",
+        "prompt_cache_key",
+        "prompt_cache_retention",
+    )
 )
 NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "store": (False,),
@@ -176,7 +182,10 @@ def _turns(items: Any) -> tuple[Message, ...]:
             continue
         if kind == "function_call":
             call = read_call(
-                fields.take("name"), fields.take("arguments"), fields.take("call_id"), where
+                fields.take("name"),
+                fields.take("arguments"),
+                fields.take("call_id"),
+                where,
             )
             fields.finish(("id", "status"))
             turns = _with_call(turns, call)
@@ -189,7 +198,8 @@ def _turns(items: Any) -> tuple[Message, ...]:
             turns.append(_message(fields, where))
         else:
             raise invalid(
-                f"{where} is of the type '{str(kind)[:40]}', which cannot be carried.", where
+                f"{where} is of the type '{str(kind)[:40]}', which cannot be carried.",
+                where,
             )
         if any(thoughts) and turns[-1].role == "assistant":
             # Models want their reasoning back only with calls.
@@ -229,7 +239,9 @@ def _message(fields: Fields, where: str) -> Message:
     if role == "developer":
         role = "system"
     if role not in ("system", "user", "assistant"):
-        raise invalid(f"The role '{role[:40]}' of {where} is not known.", f"{where}.role")
+        raise invalid(
+            f"The role '{role[:40]}' of {where} is not known.", f"{where}.role"
+        )
     return Message(role, content)  # type: ignore[arg-type]
 
 
@@ -238,7 +250,9 @@ def _content(content: Any, where: str) -> str | tuple[Part, ...]:
         return content
     if not isinstance(content, list):
         raise invalid(f"{where} must be text or a list of parts.", where)
-    return joined([_part(part, f"{where}[{index}]") for index, part in enumerate(content)])
+    return joined(
+        [_part(part, f"{where}[{index}]") for index, part in enumerate(content)]
+    )
 
 
 def _part(row: Any, where: str) -> Part:
@@ -295,7 +309,9 @@ def _head(answered: Answered) -> dict[str, Any]:
         "temperature": request.temperature,
         "text": {"format": {"type": "text"}},
         "tool_choice": "auto",
-        "tools": [{"type": "function", **row} for row in answered.inbound.shape["tools"]],
+        "tools": [
+            {"type": "function", **row} for row in answered.inbound.shape["tools"]
+        ],
         "top_p": request.top_p,
         "truncation": "disabled",
         "usage": None,
@@ -391,7 +407,12 @@ def _item_steps(item: Mapping[str, Any], index: int) -> list[dict[str, Any]]:
         kind = "response.function_call_arguments"
         middle = [
             {"type": f"{kind}.delta", **place, "delta": arguments},
-            {"type": f"{kind}.done", **place, "name": item["name"], "arguments": arguments},
+            {
+                "type": f"{kind}.done",
+                **place,
+                "name": item["name"],
+                "arguments": arguments,
+            },
         ]
     elif item.get("content"):
         text = item["content"][0]["text"]
@@ -408,7 +429,9 @@ def _item_steps(item: Mapping[str, Any], index: int) -> list[dict[str, Any]]:
     ]
 
 
-def _part_steps(part: Mapping[str, Any], place: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _part_steps(
+    part: Mapping[str, Any], place: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     """Return the events of a message's part."""
     field = "refusal" if part["type"] == "refusal" else "text"
     kind = f"response.{part['type']}"

@@ -81,7 +81,7 @@ class Connection(web.RequestHandler):
         """End the connection at once, with what is unsent."""
         transport = self.transport
         if transport is not None:
-            transport.abort()  # type: ignore[attr-defined]
+            transport.abort()
 
     @property
     def is_alive(self) -> bool:
@@ -102,7 +102,9 @@ class Door(web.Server):
         handle: answers a request.
     """
 
-    def __init__(self, handle: Handle, *, max_connections: int = MAX_CONNECTIONS) -> None:
+    def __init__(
+        self, handle: Handle, *, max_connections: int = MAX_CONNECTIONS
+    ) -> None:
         async def handled(request: web.BaseRequest) -> web.StreamResponse:
             connection = request.protocol
             assert isinstance(connection, Connection)
@@ -156,7 +158,9 @@ class Door(web.Server):
         media_type = request.headers.get("Content-Type", "").partition(";")[0].strip()
         if media_type.lower() != "application/json":
             raise Fault(
-                415, "invalid", "The body must be JSON: send Content-Type: application/json."
+                415,
+                "invalid",
+                "The body must be JSON: send Content-Type: application/json.",
             )
         announced = request.content_length or 0
         if announced > MAX_BODY_BYTES:

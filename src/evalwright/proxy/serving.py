@@ -258,4 +258,3 @@ def _state(gateway: Gateway) -> State:
     return State(
         gateway.counts, gateway.in_flight, gateway.refused, len(gateway.sessions)
     )
-

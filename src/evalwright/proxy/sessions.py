@@ -3,21 +3,23 @@
 A *trajectory* is one course of one program, named in the base URL (`/t/ID/v1`). Its id is part of
 the identity of its requests, so the store holds its answers apart from those of other trajectories.
 
-- Within a trajectory, the k-th identical request is draw k, whether it is streamed or not: a program
-  that asks the same thing three times at temperature 1 gets three different samples. Identical means
-  equal in everything that can change the answer.
-- The first draw at temperature 0 is the same for everybody, with an id or without: it is shared with
-  all trajectories, and with `evalwright run`. Likewise log-probabilities of a text that is given.
+- Within a trajectory, the k-th identical request is draw k, whether it is streamed or not: a
+  program that asks the same thing three times at temperature 1 gets three different samples.
+  Identical means equal in everything that can change the answer.
+- The first draw at temperature 0 is the same for everybody, with an id or without: it is shared
+  with all trajectories, and with `evalwright run`. Likewise log-probabilities of a text that is
+  given.
 - A client's retry is no further draw. When a connection ends before its answer was delivered, its
   draw is free again, and the next identical request takes it: it joins the request that is still
   being answered, or gets the answer that was stored meanwhile. The same holds after an error. Two
   requests whose connections are both alive are two draws.
-- When the program starts again, counting begins at 1, so stored answers are replayed in the order in
-  which they were first drawn, without payment. A new proxy process begins so; a proxy that lives on
-  is told by `POST /t/ID/restart`. (A program that keeps its own finished samples and asks only for
-  the others wants no restart: its draws go on where they were.)
-- Without an id (`/v1`), nothing tells one program from the next. Only what is shared with everybody
-  is answered from the store; any other request is a draw of this process, never replayed.
+- When the program starts again, counting begins at 1, so stored answers are replayed in the order
+  in which they were first drawn, without payment. A new proxy process begins so; a proxy that
+  lives on is told by `POST /t/ID/restart`. (A program that keeps its own finished samples and asks
+  only for the others wants no restart: its draws go on where they were.)
+- Without an id (`/v1`), nothing tells one program from the next. Only what is shared with
+  everybody is answered from the store; any other request is a draw of this process, never
+  replayed.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from evalwright.proxy.faults import Fault, invalid
 MAX_ID_CHARS = 100
 TRAJECTORY_ID = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{MAX_ID_CHARS - 1}}}")
 """Ids that mean the same in every path, and on a terminal."""
-MAX_TRAJECTORIES = 100_000
+MAX_TRAJECTORIES = 10_000
 MAX_COUNTED = 5_000_000
 """Most different requests whose draws are counted, over all trajectories: about a GB."""
 _DIGEST_BYTES = 16

@@ -1,8 +1,8 @@
 """What requests may spend, of the proxy's budget and of their token's, and what the store may grow.
 
-Each request to a model is a sample of its budgets: it holds the most that it may cost in both before
-it is sent, and what it did cost is counted in both. What is in the store costs nothing, and is
-answered after a budget is spent too.
+Each request to a model is a sample of its budgets: it holds the most that it may cost in both
+before it is sent, and what it did cost is counted in both. What is in the store costs nothing, and
+is answered after a budget is spent too.
 """
 
 from __future__ import annotations

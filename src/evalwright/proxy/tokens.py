@@ -58,7 +58,10 @@ class Access:
 
     def check(self, trajectory: str, now: float | None = None) -> None:
         """Raise Fault if the token has expired, or is for another trajectory."""
-        if self.expires is not None and (time.time() if now is None else now) >= self.expires:
+        if (
+            self.expires is not None
+            and (time.time() if now is None else now) >= self.expires
+        ):
             raise unauthorised(f"The token '{self.name}' has expired.")
         if self.trajectory and trajectory != self.trajectory:
             raise Fault(
@@ -128,7 +131,9 @@ def read_tokens(path: Path, models: Collection[str]) -> dict[str, Access]:
     """
     try:
         size = path.stat().st_size
-        document = tomllib.loads(path.read_text("utf-8")) if size <= MAX_FILE_BYTES else None
+        document = (
+            tomllib.loads(path.read_text("utf-8")) if size <= MAX_FILE_BYTES else None
+        )
     except (OSError, ValueError, RecursionError) as error:
         # What is wrong with TOML quotes no line of the file, which has tokens in it.
         reason = getattr(error, "strerror", None) or str(error).rstrip(".")
@@ -151,7 +156,7 @@ def read_tokens(path: Path, models: Collection[str]) -> dict[str, Access]:
     if not access_by_token:
         raise ConfigurationError(
             f"The file of tokens '{path}' has none: write a table for each, with token ="
-            " \"...\"."
+            ' "...".'
         )
     return access_by_token
 
@@ -160,14 +165,19 @@ def _read_entry(
     where: str, name: str, table: Any, models: Sequence[str]
 ) -> tuple[str, Access]:
     if not isinstance(table, Mapping):
-        raise ConfigurationError(f"{where} must be a table: [{name}] on a line of its own.")
+        raise ConfigurationError(
+            f"{where} must be a table: [{name}] on a line of its own."
+        )
     for key in table:
         if key not in _KEYS:
             raise UnknownName(
                 f"key of a token '{name}'", key, _KEYS, f"Keys: {', '.join(_KEYS)}."
             )
     token = table.get("token")
-    if not isinstance(token, str) or not MIN_TOKEN_CHARS <= len(token) <= MAX_TOKEN_CHARS:
+    if (
+        not isinstance(token, str)
+        or not MIN_TOKEN_CHARS <= len(token) <= MAX_TOKEN_CHARS
+    ):
         raise ConfigurationError(
             f"{where}: token must be text of {MIN_TOKEN_CHARS} to {MAX_TOKEN_CHARS}"
             " characters."
@@ -200,7 +210,10 @@ def _models(where: str, names: Any, models: Sequence[str]) -> frozenset[str] | N
     for name in names:
         if name not in models:
             raise UnknownName(
-                "model of a token", str(name), models, "Served: " + ", ".join(models) + "."
+                "model of a token",
+                str(name),
+                models,
+                "Served: " + ", ".join(models) + ".",
             )
     return frozenset(names)
 
@@ -221,4 +234,6 @@ def _expiry(where: str, expires: Any) -> float | None:
 
 def readable_by_others(path: Path) -> bool:
     """Return whether other users of this machine can read a file."""
-    return os.name == "posix" and bool(path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH))
+    return os.name == "posix" and bool(
+        path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH)
+    )

@@ -28,8 +28,8 @@ from evalwright.core.requests import LogLikelihood, RollingLogLikelihood
 from evalwright.core.responses import Response, Usage
 from evalwright.models.remote.exchange import Call, Reply, largest_reply
 from evalwright.models.remote.wire.format import Settings, not_documented
-from evalwright.models.remote.wire.options import NoLogProbs, completion_tokens
 from evalwright.models.remote.wire.openai_text import first_choice, read_usage, text_of
+from evalwright.models.remote.wire.options import NoLogProbs, completion_tokens
 
 _CHARACTERS_PER_TOKEN = 4
 _FILL = 0.9
