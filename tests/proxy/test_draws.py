@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.core.errors import Overloaded
+from evalwright.core.errors import Overloaded, StoreError
 from evalwright.core.requests import Generate, Message
 from evalwright.core.responses import Response, Usage
 from evalwright.engine.key import KeyMaker, canonical, request_key
+from evalwright.engine.memory import MemoryStore
 from evalwright.proxy.sessions import Identified, Sessions
 from support.proxies import (
     SECONDS,
@@ -239,3 +240,33 @@ def test_an_overload_of_the_provider_is_told_in_each_format() -> None:
         reply = proxy.send("/t/a/v1/messages", messages)
         assert (reply.status, reply.json["error"]["type"]) == (529, "overloaded_error")
         assert "x-should-retry" not in reply.headers
+
+
+def test_a_store_that_fails_ends_the_proxy_with_its_error() -> None:
+    store = MemoryStore()
+    with running_proxy(Sampler(), store=store) as proxy:
+        assert proxy.chat().status == 200
+        store._writer.close()
+        reply = proxy.chat("lost")
+        wait_for(lambda: proxy.failure is not None)
+    store.close()
+    assert (reply.status, reply.headers["x-should-retry"]) == (500, "false")
+    assert isinstance(proxy.failure, StoreError)
+
+
+def test_a_proxy_on_the_other_loopback_address() -> None:
+    import socket
+
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    with running_proxy(Sampler(), host="::1") as proxy:
+        connection = http.client.HTTPConnection("::1", proxy.port, timeout=SECONDS)
+        headers = {
+            "Content-Type": "application/json",
+            "Authorization": f"Bearer {TOKEN}",
+        }
+        connection.request("POST", PATH, json.dumps(chat_body()), headers)
+        assert connection.getresponse().status == 200
+        connection.close()

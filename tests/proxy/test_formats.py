@@ -353,6 +353,7 @@ def test_echo_gives_the_tokens_of_a_prompt_as_the_server_sent_them(
         )
         with running_proxy(model) as proxy:
             first = proxy.send("/t/a/v1/completions", {"model": "m", **fields}).json
+            proxy.send("/t/a/v1/completions", {"model": "m", **fields})
             again = proxy.send("/t/b/v1/completions", {"model": "m", **fields}).json
         direct = upstream.log[-1]["body"]  # type: ignore[index]
         assert len(upstream.log or ()) == 1

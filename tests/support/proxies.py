@@ -205,7 +205,9 @@ def running_proxy(
     **settings: Any,
 ) -> Iterator[Proxy]:
     """A proxy in front of models, with the store of a home folder or one in memory."""
-    own = store or (MemoryStore() if home is None else open_store(home))
+    own = store
+    if own is None:  # an empty store is false
+        own = MemoryStore() if home is None else open_store(home)
     budget: BudgetTerms | None = settings.pop("budget", None)
     plan = Plan(
         models, access or {TOKEN: Access("test")}, TOKEN, budget=budget, **settings

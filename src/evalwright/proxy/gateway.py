@@ -321,7 +321,8 @@ class Gateway:
         access: Access,
     ) -> Response:
         request, payload, draw = drawn
-        client = self._client(model, "" if draw.is_shared else trajectory.id)
+        is_shared = draw.is_shared or not isinstance(request, Generate)
+        client = self._client(model, "" if is_shared else trajectory.id)
         is_over = self.growth is not None and self.growth.is_over
         own = () if access.budget is None else (access.budget,)
         reservation = reservation_of((*self._budgets, *own))

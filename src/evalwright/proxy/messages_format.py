@@ -201,7 +201,7 @@ def _turns(row: Any, where: str) -> Iterator[Message]:
             parts.append(_part(block, kind, place))
             continue
         if parts:
-            raise invalid(f"{place} must stand before the user's words.", place)
+            raise invalid(f"{place} belongs before the words of the user.", place)
         yield _result(block, place)
     if parts:
         yield Message("user", joined(parts))
