@@ -17,7 +17,7 @@ SIGNATURE_PREFIX = "evw1."
 MAX_SIGNATURE_BYTES = 8 * 2**20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Inbound:
     """A request to the proxy, in our words.
 
@@ -40,7 +40,7 @@ class Inbound:
     shape: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Answered:
     """An inbound request with its responses.
 

@@ -63,6 +63,8 @@ def is_refusal(response: Response) -> bool:
 
 def added(responses: list[Response]) -> Usage:
     """Return the usage of several answers to one prompt: the prompt is read for each."""
+    if len(responses) == 1:
+        return responses[0].usage
     return sum((response.usage for response in responses), Usage())
 
 

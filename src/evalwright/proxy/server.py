@@ -13,7 +13,7 @@ import ipaddress
 import logging
 import socket
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import HttpVersion11, web
 
@@ -213,10 +213,10 @@ def _busy() -> Fault:
     )
 
 
-class Reply(web.StreamResponse):
+class Reply:
     """A whole reply that is small, written in one piece.
 
-    It does what aiohttp's own `Response` would do, in a fraction of the time.
+    It has what aiohttp's server uses of a response, and takes a fraction of its time.
 
     Args:
         body: the body.
@@ -224,7 +224,6 @@ class Reply(web.StreamResponse):
     """
 
     def __init__(self, body: bytes, head: bytes) -> None:
-        super().__init__()
         self._content = head + body
         self._written = False
 
@@ -241,10 +240,7 @@ class Reply(web.StreamResponse):
     async def write_eof(self, data: bytes = b"") -> None:
         """Do nothing: everything is written."""
 
-    @property
-    def keep_alive(self) -> bool:
-        """Whether the connection stays."""
-        return True
+    keep_alive = True
 
 
 def reply_of(
@@ -264,7 +260,7 @@ def reply_of(
             f"HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length:"
             f" {len(body)}\r\nCache-Control: no-store\r\nServer: evalwright\r\n\r\n"
         )
-        return Reply(body, head.encode("ascii"))
+        return cast(web.StreamResponse, Reply(body, head.encode("ascii")))
     headers = {
         "Content-Type": content_type,
         "Cache-Control": "no-store",
@@ -301,11 +297,19 @@ def check_head(request: web.BaseRequest, hosts: frozenset[str]) -> None:
 def bearer_of(request: web.BaseRequest) -> str:
     """Return the token that a request carries; "" for none, or for two that differ."""
     headers = request.headers
-    candidates = {key.strip() for key in headers.getall("x-api-key", [])}
-    for authorization in headers.getall("Authorization", []):
-        scheme, _, token = authorization.strip().partition(" ")
-        candidates.add(token.strip() if scheme.lower() == "bearer" else "")
+    authorizations = headers.getall("Authorization", ())
+    keys = headers.getall("x-api-key", ())
+    if len(authorizations) == 1 and not keys:
+        return _bearer(authorizations[0])
+    candidates = {key.strip() for key in keys}
+    candidates.update(map(_bearer, authorizations))
     return candidates.pop() if len(candidates) == 1 else ""
+
+
+def _bearer(authorization: str) -> str:
+    """Return the token of an Authorization header; "" for another scheme."""
+    scheme, _, token = authorization.strip().partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 def check_loopback(host: str) -> str:
