@@ -16,7 +16,7 @@ PICTURE = (
 )
 
 WIDTH = 1000
-HEIGHT = 730
+HEIGHT = 748
 IMPORTS_TOP = 698
 LINE_HEIGHT = 17
 STEP_RADIUS = 10
@@ -52,8 +52,8 @@ svg { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; font-siz
 
 IMPORTS = (
     "Imports go one way: core, bounded, statistics, models, engine, tools, strategies, scorers,",
-    "metrics, tasks, runs, trackers, evaluation, analysis, reports, entries, api, extend,"
-    " compat, cli.",
+    "metrics, tasks, runs, trackers, evaluation, proxy, analysis, reports, entries, api,",
+    "extend, compat, cli.",
 )
 
 
