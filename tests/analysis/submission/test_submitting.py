@@ -76,6 +76,8 @@ def test_make_verify_add_and_show(name: str) -> None:
     assert done.code == 0 and "8 answers" in done.out
     done = typed("runs", "submit", "verify", name)
     assert (done.code, done.err) == (0, "") and "Verified: all 8 answers" in done.out
+    date = str(open_run("runs/mine").data["started"])[:10]
+    assert f"Not verified: that they are answers of 'scripted/me' of {date}" in done.out
     assert (
         json.loads(typed("runs", "submit", "verify", name, "--json").out)["ok"] is True
     )
