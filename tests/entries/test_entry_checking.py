@@ -341,3 +341,23 @@ def test_an_author_without_a_name_is_not_everybody(
     arguments = ["entries", "check", "--changed", "changed", "--author", author]
     assert main(arguments) == 2
     assert "--author is empty" in capsys.readouterr().err
+
+
+def test_answers_without_a_limit_are_not_blamed_on_the_price(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "own.jsonl").write_text('{"input": "Who?", "target": "me"}\n')
+    (folder / "own.yaml").write_text(
+        "task: own\ndataset: own.jsonl\nscorers: [exact-match]\n"
+    )
+    (folder / "board.yaml").write_text(BOARD.replace("factual-closed-book", "own.yaml"))
+    add(folder, "new", "model: openai/new-model\n")
+    assert main(["entries", "check"]) == 2
+    error = capsys.readouterr().err
+    assert "Nothing limits how long an answer of 'openai/new-model' may be" in error
+    assert "price of" not in error
+    add(folder, "new", "model: openai/new-model\narguments: {max_tokens: 100}\n")
+    assert main(["entries", "check"]) == 0
+    add(folder, "new", "model: openai/newer\narguments: {max_tokens: 9}\n")
+    assert main(["entries", "check"]) == 2
+    assert "The price of 'openai/newer' is not known" in capsys.readouterr().err

@@ -92,7 +92,10 @@ def test_make_verify_add_and_show(name: str) -> None:
     assert [row["answer"] for row in added.rows()] == [
         row["answer"] for row in mine.rows()
     ]
-    assert typed("leaderboard", "board/mine", "runs/mine", "--html", "b.html").code == 0
+    done = typed("leaderboard", "board/mine", "runs/mine", "--html", "b.html")
+    assert done.code == 0
+    (note,) = re.findall(r"Submitted by others.*?: (.*)\.", " ".join(done.out.split()))
+    assert note.count("scripted/me") == 1
     assert (
         typed("runs", "submit", "add", name, "--to", "board").code == 0
     )  # the same again changes nothing
