@@ -19,7 +19,7 @@ from evalwright.core.plain import plain
 from evalwright.core.tasks import with_task_metadata
 from evalwright.metrics.means import DIFFER
 from evalwright.runs.reader import Run
-from evalwright.runs.recorded_answers import whole_answer
+from evalwright.runs.recorded_answers import expected_calls, whole_answer
 from evalwright.runs.score_tables import item_scores
 from evalwright.runs.scores import hashed, paired_scores
 
@@ -317,7 +317,8 @@ def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
     if key == "answer":
         return [whole_answer(row)]
     if key == "target":
-        return list(row["targets"])
+        calls = expected_calls(row)
+        return list(row["targets"]) or ([] if calls is None else [calls])
     if key == "label":
         return [score_record.get("label", "") for score_record in scores.values()]
     if key == "unsure":
