@@ -1,4 +1,4 @@
-"""The whole answer of a recorded sample, the calls of tools in its last reply included; and the calls
+"""The whole answer of a recorded sample, with the calls of tools in its last reply, and the calls
 that were expected.
 """
 
@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+LOOP = "tool-loop"
 CALLS_SCORER = "tool-calls"
 CALLS_METADATA = "calls"
 """Where the scorer `tool-calls` finds the expected calls, unless a task says otherwise."""
@@ -44,6 +45,27 @@ def written_calls(calls: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _short_arguments(arguments: Any) -> str:
     return "" if arguments == "{}" else str(arguments)
+
+
+def loop_facts(row: Mapping[str, Any]) -> dict[str, int | str]:
+    """Return how the strategy `tool-loop` came to an answer; nothing for other strategies.
+
+    Args:
+        row: a line of `samples.jsonl`.
+
+    Returns:
+        `steps` (replies), `tool_calls` and `failed_calls` (those carried out), and `ended`.
+    """
+    strategy = row.get("strategy") or {}
+    if strategy.get("name") != LOOP:
+        return {}
+    calls = strategy.get("tool_calls") or ()
+    return {
+        "steps": strategy.get("steps", 0),
+        "tool_calls": len(calls),
+        "failed_calls": sum(bool(call.get("is_error")) for call in calls),
+        "ended": strategy.get("ended", ""),
+    }
 
 
 def expected_calls(row: Mapping[str, Any]) -> str | None:

@@ -14,6 +14,7 @@ from evalwright.reports.text import cell_width, inert, shorten
 from evalwright.runs.recorded_answers import (
     CALLS_METADATA,
     expected_calls,
+    loop_facts,
     whole_answer,
     written_calls,
 )
@@ -309,10 +310,17 @@ def _full_facts(match: FoundSample, against: Run | None) -> list[tuple[str, str]
         facts.append(("Tokens", f"{n_input:,} in, {n_output:,} out"))
 
     latencies = row.get("timing", {}).get("latency", ())
-    times = [f"{seconds:.2f} s" for seconds in latencies if seconds]
+    # Options that were scored together have the same latency.
+    times = [f"{seconds:.2f} s" for seconds in dict.fromkeys(latencies) if seconds]
     if times:
-        # Options that were scored together have the same latency.
-        facts.append(("Latency", ", ".join(dict.fromkeys(times))))
+        facts.append(("Latency", ", ".join(times)))
+
+    if loop := loop_facts(row):
+        n_calls, n_failed = loop["tool_calls"], loop["failed_calls"]
+        facts.append(
+            ("Steps", f"{loop['steps']}, {n_calls} calls of tools, {n_failed} failed")
+        )
+        facts.append(("Ended by", str(loop["ended"])))
 
     shown_elsewhere = {"doc", "row"}
     if not row["targets"] and expected_calls(row) is not None:
