@@ -15,7 +15,7 @@ from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tool_calls import ToolCall
 from evalwright.scorers.registry import bind
-from evalwright.scorers.tool_calls.values import compare, normalise, pair_up
+from evalwright.scorers.tool_calls.values import compare, mentions, normalise, pair_up
 from support.bounds import assert_grows_linearly
 
 Call = dict[str, Any]
@@ -143,6 +143,79 @@ def test_alternatives_optional_arguments_and_free_texts(
 ) -> None:
     expected = [expect("f", {"a": "x"}, **keys)]
     assert score(expected, [ToolCall("f", json.dumps(arguments))]).value == value
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "contained"),
+    [
+        ("I'll be 20 minutes late", "20", True),
+        ("20", "20", True),
+        ("I'll be 120 minutes late", "20", False),
+        ("200 minutes", "20", False),
+        ("at 20:00 or 120", "20", True),
+        ("120, no, 20 minutes", "20", True),
+        ("회의는 19시입니다", "9시", False),
+        ("회의는 오전 09시입니다", "9시", True),
+        ("회의는 ９시", "9시", True),
+        ("10월 22일 2009시", "9시", False),
+        ("2026-10-22 09:00", "09:00", True),
+        ("109:00", "09:00", False),
+        ("rapat jam 9.00", "jam 9", True),
+        ("rapat jam 90", "jam 9", False),
+        ("Zimmer 12a", "12", True),
+        ("anything", "", True),
+        ("", "20", False),
+    ],
+)
+def test_a_number_that_a_text_must_contain_counts_whole(
+    text: str, form: str, contained: bool
+) -> None:
+    assert mentions(text, [form]) is contained
+    assert mentions(text, ["(none)", form]) is contained
+
+
+@pytest.mark.parametrize("sign", ["0", "2", "20 ", "020"])
+def test_searching_a_text_for_a_number_takes_time_in_proportion(sign: str) -> None:
+    assert_grows_linearly(
+        lambda text: mentions(text, ["2022", "9"]), lambda size: sign * size
+    )
+
+
+@pytest.mark.parametrize("arguments", [{"note": ""}, {"days": []}, {"options": {}}])
+def test_an_empty_argument_that_is_not_expected_is_wrong_but_unsure(
+    arguments: dict[str, Any],
+) -> None:
+    expected = [expect("f", {"a": "x"})]
+    verdict = score(expected, [call("f", a="x", **arguments)])
+    assert (verdict.value, verdict.label) == (0, "unexpected argument")
+    assert "left out" in verdict.unsure
+    assert not score(expected, [call("f", a="z", **arguments)]).unsure
+    assert not score(expected, [call("f", **arguments)]).unsure
+    assert not score(expected, [call("f", a="x", n=0, **arguments)]).unsure
+    exact = score(expected, [call("f", a="x", **arguments)], match="exact")
+    assert not exact.unsure
+
+
+def test_an_empty_text_counts_as_left_out_where_any_text_or_none_is_right() -> None:
+    memo = expect("f", {"a": "x"}, contains={"memo": ["rent"]}, optional=["memo"])
+    for text in ("", " "):
+        assert score([memo], [call("f", a="x", memo=text)]).value == 1
+    assert score([memo], [call("f", a="x", memo="food")]).value == 0
+    assert score([memo], [call("f", a="x", memo="")], match="exact").value == 0
+    required = expect("f", {"a": "x"}, contains={"memo": []})
+    assert score([required], [call("f", a="x", memo="")]).value == 0
+
+
+def test_elements_in_any_order_may_differ_in_wording_only() -> None:
+    dishes = [{"dish": "허니콤보", "n": 2}, {"dish": "콜라", "n": 1}]
+    expected = [expect("order", {"lines": dishes}, unordered=["lines"])]
+    longer = [{"dish": "콜라", "n": 1}, {"dish": "교촌 허니콤보", "n": 2}]
+    verdict = score(expected, [call("order", lines=longer)])
+    assert (verdict.value, "contains the other" in verdict.unsure) == (0, True)
+    fewer = [longer[0], {"dish": "교촌 허니콤보", "n": 1}]
+    assert not score(expected, [call("order", lines=fewer)]).unsure
+    twice = [{"dish": "큰 콜라", "n": 1}, {"dish": "교촌 허니", "n": 3}]
+    assert not score(expected, [call("order", lines=twice)]).unsure
 
 
 def test_nested_objects_and_lists() -> None:

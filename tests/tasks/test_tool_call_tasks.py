@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,11 @@ from evalwright import Generate, Response, ScriptedModel, evaluate, score_run
 from evalwright.analysis.task_checks.examining import examine
 from evalwright.analysis.task_checks.expected_calls import expected_turns, gold_reply
 from evalwright.core.requests import Request
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tasks import Task
+from evalwright.core.tool_calls import ToolCall
+from evalwright.scorers.registry import bind
+from evalwright.scorers.tool_calls.expected import read_expected
 from evalwright.tasks.loading import load_task, task_from_definition
 
 LANGUAGES = ("en", "id", "ko", "th")
@@ -71,6 +77,64 @@ def test_gold_calls_score_1_and_answers_that_ignore_the_question_score_at_chance
     assert not faults
     texts = [finding.text for finding in examinations[-1].findings]
     assert any("empty answers: 0%" in text for text in texts)
+
+
+def _with_arguments(
+    entries: list[Any], name: str, **changes: Any
+) -> tuple[ToolCall, ...]:
+    """Gold calls of a turn, those of one tool with other arguments."""
+    expected = read_expected(entries, "the row").turns[-1]
+    calls = []
+    for call in expected:
+        arguments = call.gold_arguments()
+        if call.name == name:
+            arguments |= changes
+        calls.append(ToolCall(call.name, json.dumps(arguments, ensure_ascii=False)))
+    return tuple(calls)
+
+
+@pytest.mark.parametrize(
+    ("sample_id", "name", "changes", "value"),
+    [
+        ("en-single-001", "create_event", {"title": "Dental check-up"}, 1),
+        (
+            "en-single-010",
+            "search_recipes",
+            {"ingredients": ["spinach", "chickpea"]},
+            1,
+        ),
+        ("en-parallel-020", "send_message", {"text": "I'll be 120 minutes late"}, 0),
+        ("en-multiturn-026", "send_message", {"text": "I had to cancel it."}, 1),
+        ("ko-parallel-021", "send_message", {"recipient": "수진님"}, 1),
+        ("ko-parallel-021", "send_message", {"text": "회의는 19시예요."}, 0),
+        ("ko-multiturn-028", "send_message", {"text": "죽 먹을래?"}, 0),
+        ("id-single-002", "pesan_ojek", {"tujuan": "Mal Kota Kasablanka"}, 1),
+        ("id-single-011", "pesan_makanan", {"catatan": "Sambalnya dicampur."}, 0),
+        ("id-multiturn-024", "kirim_pesan", {"isi": "Aku ikut arisan, ya."}, 0),
+        ("id-multiturn-028", "pasang_alarm", {"hari": []}, 1),
+        ("id-multiturn-028", "pasang_alarm", {"hari": ["rabu"]}, 0),
+        ("th-single-014", "order_food", {"note": "ไม่ใส่น้ำจิ้ม"}, 0),
+        ("th-multiturn-024", "send_message", {"text": "พรุ่งนี้ไปตัดผมกันนะ"}, 0),
+    ],
+)
+def test_other_wordings_are_right_and_other_meanings_are_wrong(
+    tasks: dict[str, Task],
+    sample_id: str,
+    name: str,
+    changes: dict[str, Any],
+    value: float,
+) -> None:
+    samples = {
+        sample.row["id"]: sample for task in tasks.values() for sample in task.samples
+    }
+    entries = samples[sample_id].row["calls"]
+    last_turn = entries[-1] if isinstance(entries[-1], list) else entries
+    calls = _with_arguments(last_turn, name, **changes)
+    response = Response("", "", "stop", tool_calls=calls)
+    sample = Sample(sample_id, metadata={"calls": last_turn})
+    verdict = bind("tool-calls", {}).function(sample, Answer("", responses=(response,)))
+    assert isinstance(verdict, Score)
+    assert verdict.value == value
 
 
 def test_dates_of_the_expected_calls_are_within_a_year_of_the_day(

@@ -45,6 +45,10 @@ COMMANDS = {
         "models:models",
         "List model providers; check that a model can be used.",
     ),
+    "proxy": (
+        "proxy:proxy",
+        "Serve models to other programs, paid once, in OpenAI's and Anthropic's shapes.",
+    ),
     "check": (
         "check:check",
         "Check what scores rest on: judges, calibration, drift, contamination.",
@@ -67,7 +71,7 @@ COMMANDS = {
 SECTIONS = {
     "Start": ("init", "run", "plan", "view", "compare"),
     "Results": ("leaderboard", "entries", "runs", "score", "export", "import"),
-    "Tasks and models": ("tasks", "models", "check"),
+    "Tasks and models": ("tasks", "models", "proxy", "check"),
     "Operations": ("store", "jobs", "doctor", "completion"),
     "Other programs": tuple(FOREIGN_COMMANDS),
 }

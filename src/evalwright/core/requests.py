@@ -318,15 +318,20 @@ class RollingLogLikelihood:
 
     Args:
         text: the text that is scored.
+        top_logprobs: None for the sum alone; else the response has the text's tokens too, with so
+            many alternatives each. Such a text must fit into one window.
     """
 
     ability: ClassVar[Ability] = "rolling"
 
     text: str
+    top_logprobs: int | None = None
 
     def payload(self) -> dict[str, Any]:
         """Return the content that identifies this request."""
-        return {"rolling": self.text}
+        if self.top_logprobs is None:
+            return {"rolling": self.text}
+        return {"rolling": self.text, "top_logprobs": self.top_logprobs}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import re
 from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, overload
 from urllib.parse import quote, quote_plus, unquote
@@ -362,15 +363,36 @@ def mask_json(document: bytes) -> bytes:
 
     Returns compact JSON, or the same bytes if it has none.
     """
-    for form in _bytes:
-        if form in document:
-            break
-    else:
+    if not _is_within(_bytes, document):
         return document
     cleaned = masked(json.loads(document.decode("utf-8", "surrogatepass")))
     return json.dumps(cleaned, separators=(",", ":"), ensure_ascii=False).encode(
         "utf-8", "surrogatepass"
     )
+
+
+_MARKERS = (b"%", b"&", b"\\")
+"""Of escaped forms: a document without one of them has none of the forms that have it."""
+
+
+@lru_cache(maxsize=4)
+def _by_marker(forms: tuple[bytes, ...]) -> tuple[tuple[bytes, list[bytes]], ...]:
+    """Group forms by the first marker in them, the empty one for those without."""
+    groups: dict[bytes, list[bytes]] = {}
+    for form in forms:
+        marker = next((each for each in _MARKERS if each in form), b"")
+        groups.setdefault(marker, []).append(form)
+    return tuple(groups.items())
+
+
+def _is_within(forms: tuple[bytes, ...], document: bytes) -> bool:
+    """Return whether a document has one of the forms."""
+    for marker, marked_forms in _by_marker(forms):
+        if marker in document:
+            for form in marked_forms:
+                if form in document:
+                    return True
+    return False
 
 
 def holds_secret(text: str) -> bool:

@@ -8,6 +8,7 @@ caller's own coroutine. Each model has one object that sends: a `Batcher` for a 
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
 import time
 from collections import Counter
@@ -63,6 +64,7 @@ class Sender:
 
     __slots__ = (
         "abilities",
+        "asked_in",
         "batcher",
         "fingerprint",
         "key",
@@ -87,7 +89,14 @@ class Sender:
         self.speed = batcher.speed if batcher is not None else Speed()
         self.abilities = model.abilities
         self.fingerprint = storable_text(model.fingerprint)
+        self.asked_in = asked_in
         self.key = KeyMaker(model.fingerprint, asked_in).key
+
+    def within(self, trajectory: str) -> Sender:
+        """Return this sender for the requests of one trajectory, which share no answers."""
+        sender = copy.copy(self)
+        sender.key = KeyMaker(self.model.fingerprint, self.asked_in, trajectory).key
+        return sender
 
     def is_foreign(self, stored: Response) -> bool:
         """Return whether a stored response came from another model under this one's name."""
@@ -138,14 +147,29 @@ class Engine:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def door(self, roles: Mapping[str, Model]) -> RoleClient:
-        """Return a client that sends requests to the models of these roles, with its own counts.
+    def door(
+        self,
+        roles: Mapping[str, Model],
+        *,
+        trajectory: str = "",
+        counts: Counts | None = None,
+    ) -> RoleClient:
+        """Return a client that sends requests to the models of these roles.
 
         Must be called where the event loop runs.
+
+        Args:
+            roles: the models by role.
+            trajectory: id of the trajectory whose requests these are, which share no answers with
+                others; "" for none.
+            counts: counts its requests; by default it has its own counts.
         """
-        return RoleClient(
-            self, {role: self._sender(model) for role, model in roles.items()}, Counts()
-        )
+        senders = {role: self._sender(model) for role, model in roles.items()}
+        if trajectory:
+            senders = {
+                role: sender.within(trajectory) for role, sender in senders.items()
+            }
+        return RoleClient(self, senders, Counts() if counts is None else counts)
 
     def loop_turns(self) -> LoopTurns:
         """Return what keeps the event loop responsive for all users of this engine.
@@ -251,6 +275,7 @@ class Engine:
         request: Request,
         counts: Counts,
         reservation: Reservation | None = None,
+        payload: bytes | None = None,
     ) -> Response:
         """Answer a request for a client.
 
@@ -260,6 +285,7 @@ class Engine:
             counts: the client's counts.
             reservation: pays for what is sent, where there is a budget; a request that it refuses
                 is not counted.
+            payload: the request's canonical payload, if the client has it.
 
         Raises:
             RequestFailed: the request failed.
@@ -271,7 +297,8 @@ class Engine:
                 raise RequestFailed(_ability_failure(sender.model, request.ability))
             if (why := sender.model.refuses(request)) is not None:
                 raise RequestFailed(Failure("request rejected", "configuration", why))
-            payload = canonical(request.payload())
+            if payload is None:
+                payload = canonical(request.payload())
             key = sender.key(payload)
             while (waiters := self._in_flight.get(key)) is not None:
                 future: asyncio.Future[tuple[Response, bool]] = (
@@ -439,6 +466,8 @@ class Engine:
 
         One that ran into the time limit is sent again if the limit is longer than before.
         """
+        if not (lately or self._store.remembers_failures):
+            return
         for memory_key in (key, _key_at_time_limit(key, sender.model)):
             failure = await self._store.empty(memory_key, lately=lately)
             if failure is not None:
@@ -526,8 +555,15 @@ class RoleClient(Ask):
         self._senders = senders
         self._reservation = reservation
 
-    async def __call__(self, role: str, request: Request) -> Response:
+    async def __call__(
+        self, role: str, request: Request, payload: bytes | None = None
+    ) -> Response:
         """Return the response of the model in a role.
+
+        Args:
+            role: the role.
+            request: what to send.
+            payload: its canonical payload, if the caller has it.
 
         Raises:
             RequestFailed: the request failed.
@@ -535,7 +571,7 @@ class RoleClient(Ask):
         """
         sender = self._sender(role)
         response = await self._engine.ask(
-            sender, request, self.counts, self._reservation
+            sender, request, self.counts, self._reservation, payload
         )
         if sender.remote is not None:
             names = self._names.get(role)
@@ -586,7 +622,7 @@ class RoleClient(Ask):
                 rows[role] = names
         return rows
 
-    def paid_by(self, reservation: Reservation) -> Ask:
+    def paid_by(self, reservation: Reservation) -> RoleClient:
         """Return this client with a reservation that pays for what is sent."""
         return RoleClient(
             self._engine, self._senders, self.counts, reservation, self._names

@@ -2,8 +2,9 @@
 
 The hashed text is the canonical JSON of `[schema version, model fingerprint, request payload]`:
 sorted keys, no spaces, UTF-8. Where the model is asked in a round, `[model fingerprint, round]`
-stands in place of the fingerprint. Equal requests to equal models have equal keys in every process
-and on every machine.
+stands in place of the fingerprint, and within a trajectory of a program behind the proxy
+`[model fingerprint, round, trajectory]`. Equal requests to equal models have equal keys in every
+process and on every machine.
 """
 
 from __future__ import annotations
@@ -39,10 +40,18 @@ class KeyMaker:
         fingerprint: the model's.
         asked_in: the name of the round in which it is asked, "" for none. A model that is asked
             again in another round is another one to the store.
+        trajectory: the id of the trajectory whose requests share no answers with others', "" for
+            none.
     """
 
-    def __init__(self, fingerprint: str, asked_in: str = "") -> None:
-        asked = [fingerprint, asked_in] if asked_in else fingerprint
+    def __init__(
+        self, fingerprint: str, asked_in: str = "", trajectory: str = ""
+    ) -> None:
+        asked: str | list[str] = fingerprint
+        if trajectory:
+            asked = [fingerprint, asked_in, trajectory]
+        elif asked_in:
+            asked = [fingerprint, asked_in]
         prefix = (
             b"[%d," % KEY_VERSION
             + _encode(asked).encode("utf-8", "surrogatepass")

@@ -94,6 +94,11 @@ class Store(ABC):
         """Call a method of the database, without blocking the event loop if that takes long."""
         return self._look(name, *arguments)
 
+    @property
+    def remembers_failures(self) -> bool:
+        """Whether this owner knows of any request to which every reply was empty."""
+        return bool(self._empty)
+
     async def empty(self, key: bytes, *, lately: bool = False) -> Failure | None:
         """Return the remembered failure of a request to which every reply was empty, or None.
 

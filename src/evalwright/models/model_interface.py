@@ -23,6 +23,7 @@ from evalwright.core.requests import (
     Ability,
     Generate,
     Request,
+    RollingLogLikelihood,
     has_tool_turns,
     images_of,
 )
@@ -59,6 +60,8 @@ class Model(ABC):
         carries: options beyond the usual ones that its requests may use, such as "top_k" or
             "images". Requests that use others are refused before anything is sent.
         replicas: the endpoints or processes that it is spread over.
+        echoes: whether it can return the tokens of a text that it scores, each with its
+            log-probability.
     """
 
     name: str
@@ -67,6 +70,7 @@ class Model(ABC):
     price: Price | None = None
     carries: frozenset[str] = frozenset()
     replicas: Sequence[Replica] = ()
+    echoes: bool = False
     naming: str = "-M fingerprint=NAME"
     """How the user can name a model whose identity cannot be known."""
 
@@ -110,6 +114,12 @@ class Model(ABC):
                 "An image of a recorded prompt cannot be sent again: the record holds"
                 " its hash, not its bytes."
             )
+        if (
+            isinstance(request, RollingLogLikelihood)
+            and request.top_logprobs is not None
+            and not self.echoes
+        ):
+            return f"'{self.name}' does not return the tokens of a text that it scores."
         turns: Any = getattr(request, "prompt", ())
         if images and any(turn.images for turn in turns if turn.role != "user"):
             return (
@@ -227,6 +237,7 @@ class Forwarding(RemoteModel):
         self.name = model.name
         self.abilities = model.abilities
         self.carries = model.carries
+        self.echoes = model.echoes
         self.naming = model.naming
         self.fingerprint = model.fingerprint
         self.price = model.price

@@ -23,6 +23,7 @@ from evalwright.core.errors import RunError
 from evalwright.core.samples import SampleRecord
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.records import record_row
+from support.calling_runs import calling_run
 from support.runs import make_run
 from support.typed import typed
 
@@ -543,3 +544,21 @@ def test_an_unknown_version_of_the_format_is_said(tmp_path: Path) -> None:
             done.text
         )
         assert "\x1b" not in done.text
+
+
+def test_calls_of_tools_are_exported_with_their_results(tmp_path: Path) -> None:
+    run = calling_run(tmp_path)
+    (file,), _ = export_inspect([run], tmp_path / "logs")
+    with zipfile.ZipFile(file) as archive:
+        [name] = [name for name in archive.namelist() if name.startswith("samples/")]
+        sample = json.loads(archive.read(name))
+    roles = [message["role"] for message in sample["messages"]]
+    assert roles == ["user", "assistant", "tool", "assistant", "tool", "assistant"]
+    [call] = sample["messages"][1]["tool_calls"]
+    assert (call["function"], call["arguments"]) == ("look_up", {"word": "tide"})
+    assert sample["messages"][2]["tool_call_id"] == call["id"]
+    assert "error" not in sample["messages"][2]
+    assert sample["messages"][4]["error"]["type"] == "unknown"
+    [last] = sample["messages"][5]["tool_calls"]
+    assert last["arguments"] == {"word": "ebb"}
+    assert sample["output"]["choices"][0]["stop_reason"] == "tool_calls"

@@ -132,7 +132,44 @@ def write_messages(prompt: Prompt) -> list[dict[str, Any]]:
         )
         return [{"type": "text", "text": text} for text in texts]
 
-    return [{"role": turn.role, "content": content(turn)} for turn in turns]
+    messages = []
+    waiting: list[str] = []  # the ids of calls that have no result yet
+    for number, turn in enumerate(turns):
+        message: dict[str, Any] = {"role": turn.role, "content": content(turn)}
+        if turn.tool_calls:
+            message["tool_calls"] = write_calls(turn.tool_calls, f"call_{number}_")
+            waiting = [call["id"] for call in message["tool_calls"]]
+        elif turn.role == "tool":
+            call_id = turn.tool_call_id or next(iter(waiting), None)
+            waiting = [other_id for other_id in waiting if other_id != call_id]
+            message |= {"tool_call_id": call_id, "function": turn.tool_name or None}
+            if turn.is_error:
+                message["error"] = {"type": "unknown", "message": turn.text}
+        messages.append(message)
+    return messages
+
+
+def write_calls(calls: Sequence[Any], prefix: str = "call_") -> list[dict[str, Any]]:
+    """Convert our calls of tools to inspect_ai's; malformed arguments are its `parse_error`.
+
+    Args:
+        calls: the calls of a turn or a response.
+        prefix: begins the ids of calls without one; their number follows.
+    """
+    rows = []
+    for number, call in enumerate(calls):
+        row: dict[str, Any] = {
+            "id": call.id or f"{prefix}{number}",
+            "function": call.name,
+            "type": "function",
+        }
+        try:
+            row["arguments"] = call.parsed()
+        except ValueError as error:
+            row["arguments"] = {"arguments": call.arguments}
+            row["parse_error"] = str(error)
+        rows.append(row)
+    return rows
 
 
 def image_name(image: Image) -> str:

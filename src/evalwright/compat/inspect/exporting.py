@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright import Run, SampleRecord, Score, Usage, __version__
-from evalwright.compat.inspect.conversations import STOPS, write_messages
+from evalwright.compat.inspect.conversations import STOPS, write_calls, write_messages
 from evalwright.compat.inspect.importing import FORMAT, KEY
 from evalwright.compat.inspect.scores import OURS, WORDS
 from evalwright.compat.recording import as_mapping, file_name, writing
@@ -322,6 +322,8 @@ class _Export:
                 "source": "generate",
                 "model": self.run.model,
             }
+            if answer.tool_calls:
+                reply["tool_calls"] = write_calls(answer.tool_calls)
             output = {
                 "model": (last.model if last else "") or self.run.model,
                 "choices": [{"message": reply, "stop_reason": stop}],

@@ -31,6 +31,7 @@ from evalwright.models.remote.openai_echo import (
     NoEcho,
     echo_call,
     read_echo,
+    read_tokens_of_text,
     score_pair,
     score_rolling,
     split_pair,
@@ -67,6 +68,7 @@ class OpenAIModel(ApiModel):
         self._echo_wanted = arguments.flag("echo", echo)
         self._echo: bool | None = None
         super().__init__(provider, model, **options)
+        self.echoes = self._gives_tokens()
         self._echo_is_known = echo is not None or self.official
 
     def check(self) -> None:
@@ -82,6 +84,11 @@ class OpenAIModel(ApiModel):
                 self._echo = pool.submit(asyncio.run, self._probe()).result()
             self._echo_is_known = True
             self.abilities = self._abilities()
+            self.echoes = self._gives_tokens()
+
+    def _gives_tokens(self) -> bool:
+        """Return whether the server echoes the tokens of a text, not only their sum."""
+        return bool(self._echo) and self.provider.scoring != "grammar"
 
     def answer(self, request: Request) -> Coroutine[Any, Any, Response]:
         """Send one request; a long text to be scored takes several."""
@@ -106,9 +113,12 @@ class OpenAIModel(ApiModel):
                 error.usage = used if used.input_tokens or used.output_tokens else None
             raise
 
-    async def _echoed(self, text: str, replies: list[Reply | None]) -> Reply:
+    async def _echoed(
+        self, text: str, replies: list[Reply | None], alternatives: int = 1
+    ) -> Reply:
         replies.append(None)
-        replies[-1] = reply = await self.client.send(echo_call(text, self.settings))
+        call = echo_call(text, self.settings, alternatives)
+        replies[-1] = reply = await self.client.send(call)
         return reply
 
     async def _sent_all(
@@ -125,6 +135,9 @@ class OpenAIModel(ApiModel):
             return score_pair(
                 await self._echoed(text, replies), text, boundary, self.settings
             )
+        if request.top_logprobs is not None:
+            echoed = await self._echoed(request.text, replies, request.top_logprobs)
+            return read_tokens_of_text(echoed, request, self.settings)
         windows = score_rolling(request.text, self._context_length, self._bos)
         try:
             text = next(windows)

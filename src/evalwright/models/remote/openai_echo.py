@@ -18,16 +18,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 from typing import Any
 
 from evalwright.core.errors import BadReply, Rejected
-from evalwright.core.requests import LogLikelihood
+from evalwright.core.outcomes import LENGTH
+from evalwright.core.requests import LogLikelihood, RollingLogLikelihood
 from evalwright.core.responses import Response, Usage
 from evalwright.models.remote.exchange import Call, Reply, largest_reply
 from evalwright.models.remote.wire.format import Settings, not_documented
 from evalwright.models.remote.wire.openai_text import first_choice, read_usage, text_of
+from evalwright.models.remote.wire.options import NoLogProbs, completion_tokens
 
 _CHARACTERS_PER_TOKEN = 4
 _FILL = 0.9
@@ -61,8 +63,8 @@ Echo = tuple[list[EchoedToken], Reply]
 """The tokens of a text, and the reply that has them."""
 
 
-def echo_call(text: str, settings: Settings) -> Call:
-    """Build the call that has `text` echoed.
+def echo_call(text: str, settings: Settings, alternatives: int = 1) -> Call:
+    """Build the call that has `text` echoed, with so many alternatives to each token.
 
     One token is generated and dropped, because many servers take 0 for "no limit".
     """
@@ -71,14 +73,14 @@ def echo_call(text: str, settings: Settings) -> Call:
         "prompt": text,
         "max_tokens": 1,
         "temperature": 0,
-        "logprobs": 1,
+        "logprobs": max(1, alternatives),
         "echo": True,
     }
     # At most one echoed token for each character, and one generated.
     return Call(
         "/completions",
         {**body, **settings.extra_body},
-        largest=largest_reply(len(text) + 1),
+        largest=largest_reply((len(text) + 1) * max(1, alternatives)),
     )
 
 
@@ -128,6 +130,52 @@ def sum_echoes(tokens: Iterable[EchoedToken], replies: Sequence[Reply]) -> Respo
         model=model if isinstance(model, str) else "",
         rate_limits=replies[-1].rate_limits,
     )
+
+
+def read_tokens_of_text(
+    reply: Reply, request: RollingLogLikelihood, settings: Settings
+) -> Response:
+    """Return the tokens of a text as the server sent them, and the one generated after it.
+
+    The response ends by its length if there is such a token, which is its text. A first token
+    without a log-probability has 0, and is not among the tokens scored.
+
+    Raises:
+        NoEcho: the reply has no log-probabilities.
+        BadReply: the reply contradicts itself.
+    """
+    text = request.text
+    scored = sum_echoes(read_echo(reply, text, settings), [reply])
+    block = first_choice(reply.data, settings)["logprobs"]
+    places = _locate_tokens(block, len(block["token_logprobs"]), text) or []
+    count = places[-1][0] + 1 if places else 0
+    try:
+        tokens = completion_tokens(_without_unknown_first(reply.data))
+    except NoLogProbs:
+        raise not_documented(settings, "tokens in choices[0].logprobs", block) from None
+    following = tokens[count : count + 1]
+    kept = [
+        replace(token, alternatives=token.alternatives[: request.top_logprobs])
+        for token in tokens[: count + 1]
+    ]
+    n_unknown = int(bool(kept) and block["token_logprobs"][0] is None)
+    return replace(
+        scored,
+        text="".join(token.text for token in following),
+        finish_reason=LENGTH if following else "stop",
+        tokens=tuple(kept),
+        tokens_scored=count - n_unknown,
+    )
+
+
+def _without_unknown_first(data: Any) -> Any:
+    """Return a reply in which a first token without a log-probability has 0."""
+    choice = data["choices"][0]
+    values = choice["logprobs"]["token_logprobs"]
+    if not values or values[0] is not None:
+        return data
+    logprobs = {**choice["logprobs"], "token_logprobs": [0.0, *values[1:]]}
+    return {**data, "choices": [{**choice, "logprobs": logprobs}]}
 
 
 def read_echo(reply: Reply, text: str, settings: Settings) -> list[EchoedToken]:

@@ -25,7 +25,7 @@ from evalwright.scorers.tool_calls.values import (
     Match,
     compare,
     kind_of,
-    normalise,
+    mentions,
     pair_up,
 )
 
@@ -45,6 +45,9 @@ UNWANTED_CALL = "unwanted call"
 WRONG_ORDER = "wrong order"
 WRONG_TOOL = "wrong tool"
 
+EMPTY: tuple[Any, ...] = ("", [], {})
+AS_LEFT_OUT = "it is empty, which may count as left out"
+"""Why one may argue about an empty argument that is not expected."""
 MAX_READ_CALLS = 4 * MAX_EXPECTED
 """Calls of an answer that are read; no row expects as many."""
 MAX_SEARCHED_CHARS = 4_000
@@ -346,7 +349,7 @@ def _fault_of_arguments(
     names = {
         name
         for name, argument in arguments.items()
-        if argument is not None or match != LOOSE or None in call.accepted.get(name, ())
+        if match != LOOSE or not _is_left_out(call, name, argument)
     }
     for name in call.required:
         if name not in names:
@@ -354,15 +357,19 @@ def _fault_of_arguments(
                 MISSING_ARGUMENT,
                 f"the call of {call.name} lacks the argument '{name}'",
             )
+    arguable: Fault | None = None
     for name in arguments:
         known = name in call.accepted or name in call.contains or name in call.optional
         if name in names and not known:
-            return Fault(
+            unexpected = Fault(
                 UNEXPECTED_ARGUMENT,
                 f"the call of {call.name} has the argument '{shortened(name)}', which is"
                 " not expected",
+                AS_LEFT_OUT if match == LOOSE and arguments[name] in EMPTY else "",
             )
-    arguable: Fault | None = None
+            if not unexpected.arguable:
+                return unexpected
+            arguable = arguable or unexpected
     for name in arguments:
         if name not in names:
             continue
@@ -378,6 +385,14 @@ def _fault_of_arguments(
             return fault
         arguable = arguable or fault
     return arguable
+
+
+def _is_left_out(call: ExpectedCall, name: str, argument: Any) -> bool:
+    """Return whether an argument says nothing: null, or no text where there need be none."""
+    if argument is None:
+        return None not in call.accepted.get(name, ())
+    free_text = name in call.contains and name in call.optional
+    return free_text and isinstance(argument, str) and not argument.strip()
 
 
 def _difference(
@@ -406,9 +421,8 @@ def _lacking_text(texts: Sequence[Sequence[str]], argument: Any) -> Difference |
         return Difference("wrong type", f"is {kind_of(argument)}, not a text")
     if not argument.strip():
         return Difference("wrong value", "is empty")
-    written = normalise(argument)
     for forms in texts:
-        if not any(normalise(form) in written for form in forms):
+        if not mentions(argument, forms):
             return Difference(
                 "wrong value",
                 f"does not mention '{shortened(forms[0])}'",

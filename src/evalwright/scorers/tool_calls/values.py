@@ -57,16 +57,16 @@ def normalise(text: str, match: Match = LOOSE) -> str:
     """
     if match == EXACT:
         return unicodedata.normalize("NFC", text)
+    folded = _fold(text)
+    kept = [sign for index, sign in enumerate(folded) if not _is_dropped(folded, index)]
+    return "".join(kept)
+
+
+def _fold(text: str) -> str:
     folded = unicodedata.normalize("NFKC", text).casefold()
-    ascii_digits = "".join(
+    return "".join(
         str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in folded
     )
-    kept = [
-        sign
-        for index, sign in enumerate(ascii_digits)
-        if not _is_dropped(ascii_digits, index)
-    ]
-    return "".join(kept)
 
 
 def _is_dropped(text: str, index: int) -> bool:
@@ -81,6 +81,42 @@ def _is_dropped(text: str, index: int) -> bool:
     if before.isdigit():
         return sign not in ".,:/-"
     return sign != "-" or before.isalnum()
+
+
+def mentions(text: str, forms: Sequence[str]) -> bool:
+    """Return whether a text contains one of several forms, loosely, and their numbers as a whole.
+
+    "20" is in "20 minutes" and in "020", but not in "120 minutes".
+    """
+    folded = _fold(text)
+    kept = [index for index in range(len(folded)) if not _is_dropped(folded, index)]
+    written = "".join(folded[index] for index in kept)
+    return any(_occurs(normalise(form), written, folded, kept) for form in forms)
+
+
+def _occurs(wanted: str, written: str, folded: str, kept: Sequence[int]) -> bool:
+    """Find a normalised form in a text of which `written` has the signs `kept` of `folded`."""
+    if not wanted:
+        return True
+    start = written.find(wanted)
+    while start >= 0:
+        first = kept[start]
+        last = kept[start + len(wanted) - 1]
+        if not _cuts_number(wanted, folded, first, last):
+            return True
+        start = written.find(wanted, start + 1)
+    return False
+
+
+def _cuts_number(wanted: str, folded: str, first: int, last: int) -> bool:
+    if wanted[-1].isdigit() and folded[last + 1 : last + 2].isdigit():
+        return True
+    if not wanted[0].isdigit():
+        return False
+    before = first - 1
+    while wanted[0] != "0" and before >= 0 and folded[before] == "0":
+        before -= 1
+    return before >= 0 and folded[before].isdigit()
 
 
 def bare(text: str) -> str:
@@ -217,10 +253,33 @@ def _compare_lists(
             compare(expected[wanted], actual[written], match) is None
         ),
     )
-    lacking = [index for index in range(len(expected)) if index not in pairs]
+    lacking = [expected[index] for index in range(len(expected)) if index not in pairs]
     if not lacking:
         return None
-    return Difference(WRONG_VALUE, f"lacks {shown(expected[lacking[0]])}")
+    used = set(pairs.values())
+    left = [actual[index] for index in range(len(actual)) if index not in used]
+    return Difference(
+        WRONG_VALUE,
+        f"lacks {shown(lacking[0])}",
+        _same_elements(lacking, left, match),
+    )
+
+
+def _same_elements(lacking: Sequence[Any], left: Sequence[Any], match: Match) -> str:
+    """Say why elements may mean the same as those that are lacking, in any order."""
+    differences = [
+        [compare(wanted, written, match) for written in left] for wanted in lacking
+    ]
+
+    def is_arguable(wanted: int, written: int) -> bool:
+        difference = differences[wanted][written]
+        return difference is not None and bool(difference.arguable)
+
+    pairs = pair_up(len(lacking), len(left), is_arguable)
+    if len(pairs) < len(lacking):
+        return ""
+    difference = differences[0][pairs[0]]
+    return difference.arguable if difference is not None else ""
 
 
 def _first(differences: Any) -> Difference | None:

@@ -1,0 +1,210 @@
+"""What the proxy costs beside a relay that only forwards: processor time and requests per second.
+
+    python benchmarks/proxy.py [--requests 6000] [--at-once 128] [--rounds 3]
+
+Both stand in front of the same chat server, which answers at once, and get the same load: requests
+with different prompts, none of them in the store. The relay is an aiohttp server and an aiohttp
+client that pass bytes on, with connections kept alive; it stores nothing. Rounds alternate, and
+processor time is that of the relay's or the proxy's process alone, after a warm-up. A last round
+asks the proxy everything again, from its store.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+from aiohttp import web
+
+HERE = Path(__file__).resolve().parent
+TOKEN = "a-token-of-this-benchmark"
+WARM_UP_REQUESTS = 300
+CHARS = 400
+"""Length of a prompt."""
+
+
+async def relay(target: str) -> None:
+    """Serve a relay to `target`; print its port."""
+    client = aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0), auto_decompress=False
+    )
+
+    async def forward(request: web.Request) -> web.Response:
+        body = await request.read()
+        headers = {"Content-Type": request.headers.get("Content-Type", "")}
+        async with client.post(
+            target + request.path, data=body, headers=headers
+        ) as reply:
+            content = await reply.read()
+            return web.Response(
+                body=content,
+                status=reply.status,
+                headers={"Content-Type": reply.headers["Content-Type"]},
+            )
+
+    app = web.Application(client_max_size=64 * 2**20)
+    app.router.add_post("/{path:.*}", forward)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
+    await site.start()
+    print(runner.addresses[0][1], flush=True)
+    await asyncio.Event().wait()
+
+
+async def load(address: str, path: str, first: int, count: int, at_once: int) -> float:
+    """Send requests and return the seconds that they took."""
+    numbers = iter(range(first, first + count))
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+
+    async def worker(session: aiohttp.ClientSession) -> None:
+        for number in numbers:
+            text = f"Question {number}: " + "x" * CHARS
+            body = {
+                "model": "instant",
+                "temperature": 0,
+                "max_tokens": 16,
+                "messages": [{"role": "user", "content": text}],
+            }
+            async with session.post(address + path, json=body) as reply:
+                answer = await reply.json()
+                assert reply.status == 200, answer
+                assert answer["choices"][0]["message"]["content"] == "4"
+
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
+        started = time.perf_counter()
+        await asyncio.gather(*(worker(session) for _ in range(at_once)))
+        return time.perf_counter() - started
+
+
+def restart(address: str) -> None:
+    """Have the proxy count the benchmark's draws from 1 again."""
+    request = urllib.request.Request(f"{address}/t/benchmark/restart", b"")
+    request.add_header("Authorization", f"Bearer {TOKEN}")
+    urllib.request.urlopen(request).close()
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the processor time of a process so far, in user and system mode."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def started(command: list[str], **options: object) -> Iterator[tuple[int, str]]:
+    """Start a server that prints its port; yield its process id and address."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options)  # type: ignore[call-overload]
+    try:
+        assert process.stdout is not None
+        yield process.pid, f"http://127.0.0.1:{process.stdout.readline().strip()}"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@contextmanager
+def proxy(server: str, home: Path) -> Iterator[tuple[int, str]]:
+    """Start the proxy; yield its process id and address."""
+    command = [sys.executable, "-m", "evalwright", "proxy", "--home", str(home)]
+    command += ["--model", f"openai/{server}/v1#instant"]
+    environment = {
+        **os.environ,
+        "EVALWRIGHT_PROXY_TOKEN": TOKEN,
+        "OPENAI_API_KEY": "sk-benchmark",
+    }
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    try:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        address = line.partition(" at ")[2].partition(",")[0]
+        assert address.startswith("http"), line
+        yield process.pid, address
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@dataclass
+class Measure:
+    """Of one round: processor time for a request, and requests per second."""
+
+    cpu: float
+    speed: float
+
+
+def measure(
+    pid: int, address: str, path: str, first: int, options: argparse.Namespace
+) -> Measure:
+    """Send one round to a server."""
+    before = cpu_seconds(pid)
+    seconds = asyncio.run(load(address, path, first, options.requests, options.at_once))
+    used = cpu_seconds(pid) - before
+    return Measure(used / options.requests, options.requests / seconds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--requests", type=int, default=6000)
+    parser.add_argument("--at-once", type=int, default=128)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--relay", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.relay:
+        asyncio.run(relay(options.relay))
+        return
+    path = "/v1/chat/completions"
+    below = f"/t/benchmark{path}"
+    rows: dict[str, list[Measure]] = {"relay": [], "proxy": [], "proxy, stored": []}
+    with (
+        tempfile.TemporaryDirectory() as home,
+        started([sys.executable, str(HERE / "instant_server.py")]) as (_, server),
+        started([sys.executable, __file__, "--relay", server]) as (relay_pid, relay_at),
+        proxy(server, Path(home)) as (proxy_pid, proxy_at),
+    ):
+        asyncio.run(load(relay_at, path, 0, WARM_UP_REQUESTS, options.at_once))
+        asyncio.run(load(proxy_at, below, 0, WARM_UP_REQUESTS, options.at_once))
+        for number in range(options.rounds):
+            first = 10**6 * (number + 1)
+            rows["relay"].append(measure(relay_pid, relay_at, path, first, options))
+            rows["proxy"].append(measure(proxy_pid, proxy_at, below, first, options))
+        restart(proxy_at)
+        for number in range(options.rounds):
+            first = 10**6 * (number + 1)
+            rows["proxy, stored"].append(
+                measure(proxy_pid, proxy_at, below, first, options)
+            )
+    print(f"{'':14}{'CPU ms/request':>16}{'requests/s':>12}")
+    medians = {}
+    for name, measures in rows.items():
+        medians[name] = statistics.median(each.cpu for each in measures)
+        speed = statistics.median(each.speed for each in measures)
+        print(f"{name:14}{medians[name] * 1e3:16.3f}{speed:12.0f}")
+    ratios = [
+        ours.cpu / theirs.cpu
+        for ours, theirs in zip(rows["proxy"], rows["relay"], strict=True)
+    ]
+    print(
+        f"CPU of the proxy beside the relay's: {medians['proxy'] / medians['relay']:.2f}"
+        f" (rounds {min(ratios):.2f} to {max(ratios):.2f})"
+    )
+    print(json.dumps({name: [vars(m) for m in ms] for name, ms in rows.items()}))
+
+
+if __name__ == "__main__":
+    main()
