@@ -21,11 +21,13 @@ from typing import Any
 
 import yaml
 
+from support.forked import forked, write_command
+
 ROOT = Path(__file__).resolve().parents[2]
 EXPRESSION = re.compile(r"\$\{\{\s*(.+?)\s*\}\}")
 
 GH = '''\
-#!{python}
+#!{python} -IS
 """Stands in for the command gh: writes its arguments, and what it is given to send, to a file."""
 import json, os, pathlib, sys
 arguments = sys.argv[1:]
@@ -45,15 +47,16 @@ for start, reply in replies.items():
 '''
 
 
-def git(folder: Path, *arguments: str) -> str:
-    """Run git, and return what it prints."""
+def git(folder: Path, *arguments: str, text: str | None = None) -> str:
+    """Run git, with a text to read, and return what it prints."""
     done = subprocess.run(
         [
             *("git", "-c", "user.name=A", "-c", "user.email=a@example.org"),
-            *("-c", "init.defaultBranch=main", *arguments),
+            *("-c", "init.defaultBranch=main", "-c", "init.templateDir=", *arguments),
         ],
         cwd=folder,
         check=True,
+        input=text,
         capture_output=True,
         text=True,
         env={**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null"},
@@ -102,7 +105,8 @@ class GitHub:
         self.commands = self.folder / "commands"
         self.commands.mkdir(parents=True)
         self._command("gh", GH.format(python=sys.executable))
-        run = f'exec "{sys.executable}" -m evalwright "$@"'
+        write_command(self.commands / "run-evalwright", "-m", "evalwright")
+        run = f'exec "{self.commands / "run-evalwright"}" "$@"'
         cases = "\n".join(
             f'  "{words}") exec bash "{self._fake(words, script)}" "$@" ;;'
             for words, script in self.fakes.items()
@@ -112,6 +116,11 @@ class GitHub:
         )
         # What is installed is what is tested here.
         self._command("python", '#!/bin/bash\necho "python $*"\n')
+
+    def start_interpreters(self) -> None:
+        """Have an interpreter start for each command of `evalwright` from now on, as on GitHub."""
+        python = f'exec "{sys.executable}" -m evalwright "$@"'
+        self._command("run-evalwright", f"#!/bin/sh\n{python}\n")
 
     @property
     def gh_calls(self) -> list[dict[str, Any]]:
@@ -269,20 +278,13 @@ class GitHub:
         self, arguments: Sequence[str], folder: Path, extra: Mapping[str, str]
     ) -> tuple[int, str]:
         """Run `evalwright ARGUMENTS` in a folder, as its owner; its exit code and what it printed."""
-        done = subprocess.run(
-            [sys.executable, "-m", "evalwright", *arguments],
-            cwd=folder,
-            env={
-                "PATH": f"{self.commands}:/usr/bin:/bin",
-                "HOME": str(self.folder / "home"),
-                "PYTHONPATH": self._python_path,
-                **extra,
-            },
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        return done.returncode, done.stdout
+        variables = {
+            "PATH": f"{self.commands}:/usr/bin:/bin",
+            "HOME": str(self.folder / "home"),
+            "PYTHONPATH": self._python_path,
+            **extra,
+        }
+        return forked(["-m", "evalwright", *arguments], folder, variables)
 
     def output_of(self, job: str, name: str) -> str:
         """What the last step of that name printed."""
