@@ -73,7 +73,9 @@ class Board:
             settings = clone / ".git" / "config"
             text = settings.read_text()
             assert f"file://{template}/" in text
-            settings.write_text(text.replace(f"file://{template}/", f"file://{folder}/"))
+            settings.write_text(
+                text.replace(f"file://{template}/", f"file://{folder}/")
+            )
         self.github = GitHub(
             folder / "github",
             self.origin,
