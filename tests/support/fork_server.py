@@ -67,6 +67,7 @@ PRELOADED = (
     "yaml",
 )
 """What most commands import."""
+SOURCE = Path(__file__).resolve().parents[2] / "src"
 OPTIONS_WITH_A_WORD = ("-W", "-X")
 
 
@@ -78,6 +79,8 @@ def serve(address: str) -> None:
     gc.collect()
     gc.freeze()
     assert threading.active_count() == 1
+    # Settings that are read once, when it is imported: a test's own hold.
+    assert "huggingface_hub.constants" not in sys.modules
     ended, wake = os.pipe()
     os.set_blocking(ended, False)
     os.set_blocking(wake, False)
@@ -179,6 +182,7 @@ def _run_program(words: list[str]) -> None:
         warnings.simplefilter("error")
     first, *remaining = words
     on_path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    assert str(SOURCE) in on_path, f"what is imported here is of {SOURCE}"
     inherited = [path for path in sys.path if path not in on_path]
     sys.path[:] = [str(Path.cwd()), *filter(None, on_path), *inherited]
     if first == "-m":

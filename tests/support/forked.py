@@ -185,8 +185,17 @@ def write_command(path: Path, *words: str) -> None:
 
 def forked(
     arguments: Sequence[str], folder: Path, variables: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run `python ARGUMENTS` in a folder to its end, as `subprocess.run` does."""
+    process = ForkedProcess(arguments, folder, variables)
+    out, err = process.communicate()
+    return subprocess.CompletedProcess(list(arguments), process.wait(), out, err)
+
+
+def forked_as_one(
+    arguments: Sequence[str], folder: Path, variables: Mapping[str, str]
 ) -> tuple[int, str]:
-    """`python ARGUMENTS` in a folder: its exit code, and what it printed on both streams."""
+    """As `forked`: the exit code, and what it printed on both streams as one."""
     process = ForkedProcess(arguments, folder, variables, is_one_stream=True)
     printed, _ = process.communicate()
     return process.wait(), printed

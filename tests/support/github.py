@@ -21,7 +21,7 @@ from typing import Any
 
 import yaml
 
-from support.forked import forked, write_command
+from support.forked import forked_as_one, write_command
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPRESSION = re.compile(r"\$\{\{\s*(.+?)\s*\}\}")
@@ -284,7 +284,7 @@ class GitHub:
             "PYTHONPATH": self._python_path,
             **extra,
         }
-        return forked(["-m", "evalwright", *arguments], folder, variables)
+        return forked_as_one(["-m", "evalwright", *arguments], folder, variables)
 
     def output_of(self, job: str, name: str) -> str:
         """What the last step of that name printed."""

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.forked import forked, write_command
+from support.forked import forked_as_one, write_command
 from support.typed import typed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,7 +35,7 @@ SHELL = re.compile(r"[|<>&;$`~]|--plugin|\bPATH=")
 SAMPLES = {"budgets.md": 400, "compare.md": 150, "gates.md": 400}
 """Samples of each task, for pages that say what `DEFAULT_SAMPLES` are too few for."""
 DEFAULT_SAMPLES = 40
-REAL = {"README.md"}
+REAL = {"README.md", "CONTRIBUTING.md"}
 """Pages whose programs, and commands that need a shell, have an interpreter that starts; those of
 other pages are forked from one that has imported what they import.
 """
@@ -215,7 +215,7 @@ class PageRunner:
         if self.page.name in REAL:
             program = [sys.executable, *words]
             return run(program, self.folder, self.variables, where)
-        code, printed = forked(words, self.folder, self.variables)
+        code, printed = forked_as_one(words, self.folder, self.variables)
         assert code == 0, f"{where}: exit {code}\n{printed}"
         return printed
 
