@@ -81,22 +81,28 @@ def clone(tmp_path: Path, template: Path) -> Path:
     return tmp_path / "clone"
 
 
+COMMANDS = {"evalwright": ("-m", "evalwright"), "python": ()}
+
+
+def start_interpreters(clone: Path) -> None:
+    """Have an interpreter start for each command of the steps, as on GitHub."""
+    commands = clone.parent / "commands"
+    commands.mkdir()
+    for name, words in COMMANDS.items():
+        line = shlex.join([sys.executable, *words])
+        (commands / name).write_text(f'#!/bin/sh\nexec {line} "$@"\n')
+        (commands / name).chmod(0o755)
+
+
 def step(
-    clone: Path, script: str, *, is_real: bool = False, **variables: str
+    clone: Path, script: str, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a script of the action as its step does, with interpreters that start where it
-    `is_real`.
-    """
+    """Run a script of the action as its step does."""
     commands = clone.parent / "commands"
     commands.mkdir(exist_ok=True)
-    for name, words in (("evalwright", ("-m", "evalwright")), ("python", ())):
-        command = commands / name
-        if is_real:
-            line = shlex.join([sys.executable, *words])
-            command.write_text(f'#!/bin/sh\nexec {line} "$@"\n')
-            command.chmod(0o755)
-        else:
-            write_command(command, *words)
+    for name, words in COMMANDS.items():
+        if not (commands / name).exists():
+            write_command(commands / name, *words)
     return subprocess.run(
         ["bash", str(SCRIPTS / script)],
         cwd=clone,
@@ -115,6 +121,7 @@ def step(
 
 @needs_git
 def test_a_branch_that_is_worse_fails_its_gate_and_says_so(clone: Path) -> None:
+    start_interpreters(clone)
     done = step(
         clone,
         "evaluate.sh",
@@ -122,7 +129,6 @@ def test_a_branch_that_is_worse_fails_its_gate_and_says_so(clone: Path) -> None:
         RULES="n_missing is above 0\naccuracy drops by more than 5 points",
         BASE_REF="main",
         LINK="https://example.org/page",
-        is_real=True,
     )
     assert done.returncode == 0, done.stderr
     output = (clone.parent / "output").read_text()

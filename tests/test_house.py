@@ -139,7 +139,7 @@ def all_imports(tree: ast.Module) -> Iterator[str]:
 
 
 def imported_modules(
-    imports: Callable[[ast.AST], Iterator[str]],
+    imports: Callable[[ast.Module], Iterator[str]],
 ) -> dict[str, set[str]]:
     """For each module the others of the package that it imports."""
     names = {name_of(path) for path in trees()}

@@ -137,9 +137,10 @@ def _tell_exit_codes(connections: dict[int, socket.socket]) -> None:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if not pid:
             return
-        with connections.pop(pid) as connection:
-            with suppress(BrokenPipeError):  # nobody waits for it
-                connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+        code = os.waitstatus_to_exitcode(status)
+        # Perhaps nobody waits for it.
+        with connections.pop(pid) as connection, suppress(BrokenPipeError):
+            connection.sendall(f"{code}\n".encode())
 
 
 def _become(request: Mapping[str, Any]) -> NoReturn:
