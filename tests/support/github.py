@@ -21,7 +21,7 @@ from typing import Any
 
 import yaml
 
-from support.forked import forked_as_one, write_command
+from support.forked import write_command
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPRESSION = re.compile(r"\$\{\{\s*(.+?)\s*\}\}")
@@ -105,7 +105,10 @@ class GitHub:
         self.commands = self.folder / "commands"
         self.commands.mkdir(parents=True)
         self._command("gh", GH.format(python=sys.executable))
-        write_command(self.commands / "run-evalwright", "-m", "evalwright")
+        if self.path:  # its modules come before what is imported
+            self.start_interpreters()
+        else:
+            write_command(self.commands / "run-evalwright", "-m", "evalwright")
         run = f'exec "{self.commands / "run-evalwright"}" "$@"'
         cases = "\n".join(
             f'  "{words}") exec bash "{self._fake(words, script)}" "$@" ;;'
@@ -284,7 +287,15 @@ class GitHub:
             "PYTHONPATH": self._python_path,
             **extra,
         }
-        return forked_as_one(["-m", "evalwright", *arguments], folder, variables)
+        done = subprocess.run(
+            [sys.executable, "-m", "evalwright", *arguments],
+            cwd=folder,
+            env=variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        return done.returncode, done.stdout
 
     def output_of(self, job: str, name: str) -> str:
         """What the last step of that name printed."""
