@@ -184,6 +184,9 @@ def _run_program(words: list[str]) -> None:
     first, *remaining = words
     on_path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     assert str(SOURCE) in on_path, f"what is imported here is of {SOURCE}"
+    for path in on_path:
+        name = Path(path, "sitecustomize.py")
+        assert not name.exists(), f"an interpreter that starts would import {name}"
     inherited = [path for path in sys.path if path not in on_path]
     sys.path[:] = [str(Path.cwd()), *filter(None, on_path), *inherited]
     if first == "-m":

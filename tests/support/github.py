@@ -22,7 +22,7 @@ from typing import Any
 
 import yaml
 
-from support.forked import forked_as_one, write_command
+from support.forked import write_command
 from support.warm_commands import warm_command
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -107,7 +107,10 @@ class GitHub:
         self.commands = self.folder / "commands"
         self.commands.mkdir(parents=True)
         self._command("gh", GH.format(python=sys.executable))
-        write_command(self.commands / "run-evalwright", "-m", "evalwright")
+        if self.path:  # its modules come before what is imported
+            self.start_interpreters()
+        else:
+            write_command(self.commands / "run-evalwright", "-m", "evalwright")
         run = f'exec "{self.commands / "run-evalwright"}" "$@"'
         cases = "\n".join(
             f'  "{words}") exec bash "{self._fake(words, script)}" "$@" ;;'
@@ -295,10 +298,13 @@ class GitHub:
             "PYTHONPATH": self._python_path,
             **extra,
         }
-        if not self._is_warm:
-            return forked_as_one(["-m", "evalwright", *arguments], folder, variables)
+        executable = (
+            [str(self.commands / "evalwright")]
+            if self._is_warm
+            else [sys.executable, "-m", "evalwright"]
+        )
         done = subprocess.run(
-            [str(self.commands / "evalwright"), *arguments],
+            [*executable, *arguments],
             cwd=folder,
             env=variables,
             stdout=subprocess.PIPE,
