@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -237,8 +238,12 @@ def test_a_leaderboard_has_its_workflow_and_its_first_board() -> None:
     assert Path("leaderboard.html").stat().st_size > 5000
 
 
-def run_pytest(folder: Path) -> subprocess.CompletedProcess[str]:
-    """The test that was written, in a pytest of its own."""
+def run_pytest(
+    folder: Path, *, is_real: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """The test that was written, in a pytest of its own, whose interpreter starts where it
+    `is_real`.
+    """
     command = [
         *("-m", "pytest", "-p", "evalwright.pytest_plugin"),
         *("-p", "no:cacheprovider", "-q", "test_evaluation.py"),
@@ -248,14 +253,22 @@ def run_pytest(folder: Path) -> subprocess.CompletedProcess[str]:
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "PYTHONWARNINGS": "",
     }
-    return forked(command, folder, settings)
+    if not is_real:
+        return forked(command, folder, settings)
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=folder,
+        env=settings,
+        capture_output=True,
+        text=True,
+    )
 
 
 def test_a_pull_request_has_a_test_that_runs(empty_folder: Path) -> None:
     done = answered("\n\n", "--job", "pull-request")
     assert done.code == 0, done.err
     assert [run.name for run in list_runs(Path("runs"))] == ["released"]
-    passed = run_pytest(empty_folder)
+    passed = run_pytest(empty_folder, is_real=True)
     assert passed.returncode == 0, passed.stdout + passed.stderr
     assert "accuracy drops by more than 5 points" in passed.stdout
 
