@@ -116,7 +116,9 @@ def new_token() -> str:
     return f"evw-{secrets.token_urlsafe(24)}"
 
 
-SENDABLE = "ASCII letters, digits and signs, without spaces: clients send it in a header"
+SENDABLE = (
+    "ASCII letters, digits and signs, without spaces: clients send it in a header"
+)
 
 
 def can_be_sent(token: str) -> bool:
