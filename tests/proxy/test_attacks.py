@@ -294,6 +294,8 @@ def test_the_search_for_a_token_compares_all_of_them(
         ("", "has none"),
         ("a = 1", "must be a table"),
         ('[a]\ntoken = "short"', "16 to 512"),
+        ('[a]\ntoken = "0123456789abcdef x"', "without spaces"),
+        ('[a]\ntoken = "0123456789abcdef\\u00e9"', "without spaces"),
         ('[a]\ntoken = "0123456789abcdef"\nbudgett = "1 USD"', "Did you mean 'budget'"),
         (
             '[a]\ntoken = "0123456789abcdef"\nmodels = ["test/on"]',

@@ -233,7 +233,7 @@ def test_calls_and_encrypted_reasoning_come_back_and_go_on_in_responses() -> Non
 
 def test_messages_are_carried_whole() -> None:
     body = {
-        "model": "m", "max_tokens": 9, "temperature": 1, "top_k": 4, "stop_sequences": ["a"],
+        "model": "m", "max_tokens": 3000, "temperature": 1, "top_k": 4, "stop_sequences": ["a"],
         "system": [{"type": "text", "text": "be brief", "cache_control": {"type": "ephemeral"}}],
         "messages": [
             {
@@ -255,6 +255,8 @@ def test_messages_are_carried_whole() -> None:
     request = messages_format.read(body).requests[0]
     assert isinstance(request, Generate)
     assert (request.stop, request.top_k, request.reasoning_budget) == (("a",), 4, 2048)
+    # A client's limit includes its thinking; the engine's is for the answer alone.
+    assert request.max_tokens == 3000 - 2048
     assert (request.tool_choice, request.parallel_tool_calls) == ("required", False)
     assert request.prompt[0] == Message("system", "be brief")
     assert request.prompt[1].images  # type: ignore[union-attr]
@@ -262,6 +264,7 @@ def test_messages_are_carried_whole() -> None:
         ("mcp_servers", [{}]),
         ("container", "x"),
         ("max_tokens", None),
+        ("max_tokens", 2048),
     ):
         with pytest.raises(Fault, match=field):
             messages_format.read({**body, field: content})

@@ -234,13 +234,25 @@ def test_wrong_usage_ends_with_2(
     assert "Traceback" not in told
 
 
+@pytest.mark.parametrize(
+    ("token", "words"),
+    [
+        ("short", "at least 16 characters"),
+        ("zażółć gęślą jaźń", "without spaces"),
+        ("0123456789abcdef\r\nX: y", "without spaces"),
+    ],
+)
 def test_a_weak_token_of_the_environment_is_refused(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    token: str,
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EVALWRIGHT_PROXY_TOKEN", "short")
+    monkeypatch.setenv("EVALWRIGHT_PROXY_TOKEN", token)
     assert main(["proxy", "-m", "demo/small"]) == 2
-    assert "at least 16 characters" in capsys.readouterr().err
+    assert words in capsys.readouterr().err
 
 
 def test_the_programs_environment_has_no_other_key() -> None:
@@ -276,6 +288,9 @@ def test_the_last_line_counts_everything() -> None:
         " limited 1. 2 refused before a model was asked."
     )
     assert "3 in flight" in state_line(state)
+    spent = State(counts, 0, 0, 1, over_budget=7)
+    assert "7 over budget" in state_line(spent)
+    assert "7 not sent: the budget is spent." in summary(spent)
 
 
 @pytest.mark.slow

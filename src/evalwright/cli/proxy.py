@@ -235,7 +235,7 @@ def _plan(params: dict[str, Any], models: Sequence[Model], budget: Any) -> Plan:
 
 
 def _token_of_environment() -> str:
-    from evalwright.proxy.tokens import MIN_TOKEN_CHARS
+    from evalwright.proxy.tokens import MIN_TOKEN_CHARS, SENDABLE, can_be_sent
 
     token = os.environ.get(TOKEN_VARIABLE, "")
     if token and len(token) < MIN_TOKEN_CHARS:
@@ -243,6 +243,8 @@ def _token_of_environment() -> str:
             f"${TOKEN_VARIABLE} must have at least {MIN_TOKEN_CHARS} characters, so that it"
             " cannot be guessed."
         )
+    if not can_be_sent(token):
+        raise ConfigurationError(f"${TOKEN_VARIABLE} must be {SENDABLE}.")
     return token
 
 

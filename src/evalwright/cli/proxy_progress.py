@@ -95,6 +95,8 @@ def state_line(state: State) -> str:
         phrases.append(f"{_count(counts.failed)} failed")
     if state.refused:
         phrases.append(f"{_count(state.refused)} refused")
+    if state.over_budget:
+        phrases.append(f"{_count(state.over_budget)} over budget")
     if counts.cost is not None:
         phrases.append(numbers.money(counts.cost))
     return ", ".join(phrases)
@@ -103,7 +105,7 @@ def state_line(state: State) -> str:
 def summary(state: State) -> str:
     """Say at the end what was asked, answered from the store, paid, and what failed."""
     counts = state.counts
-    if not counts.requested and not state.refused:
+    if not counts.requested and not state.refused and not state.over_budget:
         return "No request came."
     sentences = [
         f"{_count(counts.requested)} requests:"
@@ -119,4 +121,9 @@ def summary(state: State) -> str:
         sentences.append(f"{_count(counts.failed)} failed: {kinds}.")
     if state.refused:
         sentences.append(f"{_count(state.refused)} refused before a model was asked.")
+    if state.over_budget:
+        sentences.append(
+            f"{_count(state.over_budget)} not sent: the budget is spent. Run the same again"
+            " with another --budget; what is stored costs nothing."
+        )
     return " ".join(sentences)

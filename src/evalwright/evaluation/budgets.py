@@ -231,8 +231,8 @@ def read_budget(
             raise ConfigurationError(
                 "The budget is in dollars, but the price of"
                 f" '{spec.label or spec.model}' is not known. Give it, in US dollars"
-                " per million tokens read and written, with `evalwright run --price"
-                " 'IN/OUT'`, as `price: IN/OUT` in the suite file, or in a file of"
+                " per million tokens read and written, with `--price 'IN/OUT'`,"
+                " as `price: IN/OUT` in the suite file, or in a file of"
                 " providers (docs/providers.md), or limit tokens or requests."
             )
     if not shards:

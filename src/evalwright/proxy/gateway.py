@@ -23,7 +23,7 @@ from evalwright.core.errors import RequestFailed, StoreError, closest
 from evalwright.core.outcomes import response_of_fault
 from evalwright.core.requests import Generate, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
-from evalwright.engine.budget import Budget
+from evalwright.engine.budget import SPENT, Budget
 from evalwright.engine.counts import Counts
 from evalwright.engine.engine import Engine, RoleClient
 from evalwright.models.model_interface import Model, RemoteModel
@@ -163,6 +163,7 @@ class Gateway:
         self.counts = Counts()
         self.in_flight = 0
         self.refused = 0
+        self.over_budget = 0
         """Requests that were answered with an error before a model was asked."""
         self.hosts: frozenset[str] = frozenset()
         self.door = Door(self.handle)
@@ -333,6 +334,8 @@ class Gateway:
         try:
             return await client(_ROLE, request, payload)
         except RequestFailed as failed:
+            if failed.failure.kind == SPENT:
+                self.over_budget += 1
             if is_an_answer(failed.failure) and isinstance(request, Generate):
                 return response_of_fault(failed.failure)
             raise fault_of(failed.failure) from None

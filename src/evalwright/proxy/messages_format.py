@@ -87,14 +87,16 @@ def _read(fields: Fields) -> Inbound:
     ]
     tools = read_tools(tool_rows)
     choice, parallel = _tool_choice(fields.fields("tool_choice"))
+    most = fields.whole_number("max_tokens", 1, MAX_TOKENS)
+    thinking = _thinking(fields.fields("thinking"))
     request = Generate(
         tuple(turns),
-        max_tokens=fields.whole_number("max_tokens", 1, MAX_TOKENS),
+        max_tokens=_most_of_answer(most, thinking),
         temperature=fields.number("temperature", 0.0, 100.0),
         top_p=fields.number("top_p", 0.0, 1.0),
         top_k=fields.whole_number("top_k", 1, 1 << 31),
         stop=stop_strings(fields, "stop_sequences"),
-        reasoning_budget=_thinking(fields.fields("thinking")),
+        reasoning_budget=thinking,
         json_schema=_json_schema(fields.fields("output_config")),
         tools=tools,
         tool_choice=checked_choice(tools, choice),
@@ -138,6 +140,19 @@ def _thinking(thinking: Fields | None) -> int | None:
             "thinking",
         )
     return budget
+
+
+def _most_of_answer(most: int | None, thinking: int | None) -> int | None:
+    """Return the most tokens of the answer: here, what a client allows includes its thinking."""
+    if most is None or thinking is None:
+        return most
+    if most <= thinking:
+        raise invalid(
+            f"'max_tokens' ({most:,}) must be greater than 'thinking.budget_tokens'"
+            f" ({thinking:,}), which it includes.",
+            "max_tokens",
+        )
+    return most - thinking
 
 
 def _tool(row: Any, where: str) -> dict[str, Any]:

@@ -48,12 +48,14 @@ class State:
         in_flight: requests that are being answered.
         refused: requests that were answered with an error before a model was asked.
         trajectories: number of trajectories with an id.
+        over_budget: requests that were not sent, because a budget was spent.
     """
 
     counts: Counts
     in_flight: int
     refused: int
     trajectories: int
+    over_budget: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,5 +258,9 @@ async def _tick(gateway: Gateway, store: Store, listener: Listener) -> None:
 
 def _state(gateway: Gateway) -> State:
     return State(
-        gateway.counts, gateway.in_flight, gateway.refused, len(gateway.sessions)
+        gateway.counts,
+        gateway.in_flight,
+        gateway.refused,
+        len(gateway.sessions),
+        gateway.over_budget,
     )

@@ -89,8 +89,9 @@ class Tokens:
         """
         if not token:
             raise unauthorised(
-                "The request has no token. Send the proxy's, which it printed at its"
-                " start, as 'Authorization: Bearer TOKEN' or 'x-api-key: TOKEN'."
+                "The request has no token, or several that differ. Send the proxy's, which"
+                " it printed at its start, as 'Authorization: Bearer TOKEN' or 'x-api-key:"
+                " TOKEN'."
             )
         digest = _digest(token[:MAX_TOKEN_CHARS])
         match: Access | None = None
@@ -113,6 +114,16 @@ def unauthorised(message: str) -> Fault:
 def new_token() -> str:
     """Make a random token."""
     return f"evw-{secrets.token_urlsafe(24)}"
+
+
+SENDABLE = (
+    "ASCII letters, digits and signs, without spaces: clients send it in a header"
+)
+
+
+def can_be_sent(token: str) -> bool:
+    """Return whether a client can send a token, as it is, in a header."""
+    return token.isascii() and token.isprintable() and " " not in token
 
 
 def _digest(token: str) -> bytes:
@@ -182,6 +193,8 @@ def _read_entry(
             f"{where}: token must be text of {MIN_TOKEN_CHARS} to {MAX_TOKEN_CHARS}"
             " characters."
         )
+    if not can_be_sent(token):
+        raise ConfigurationError(f"{where}: token must be {SENDABLE}.")
     trajectory = table.get("trajectory", "")
     if trajectory and not (
         isinstance(trajectory, str) and TRAJECTORY_ID.fullmatch(trajectory)
