@@ -318,9 +318,31 @@ class Engine:
                     return response
             self._in_flight[key] = []
             try:
-                response, was_stored = await self._answer(
-                    sender, request, key, payload, counts, reservation
-                )
+                looks = not self._may_skip_look(sender, reservation)
+                stored = await self._stored(key, counts) if looks else None
+                is_replaced = False
+                if stored is not None:
+                    sender.misses = 0
+                    is_replaced = self._is_replaced(sender, key, stored)
+                if stored is not None and not is_replaced:
+                    counts.stored += 1
+                    response, was_stored = stored, True
+                elif self._stopped is not None:
+                    raise RequestFailed(self._stopped)
+                else:
+                    sender.misses += 1
+                    if looks and reservation is not None:
+                        reservation.refuse_if_spent()
+                    response, was_stored = await self._obtain(
+                        sender,
+                        request,
+                        key,
+                        payload,
+                        counts,
+                        reservation,
+                        has_looked=looks,
+                        replaces=is_replaced,
+                    )
             except BaseException as error:
                 self._end(key, error)
                 raise
@@ -347,40 +369,6 @@ class Engine:
         except asyncio.CancelledError:
             counts.add_failure("cancelled")
             raise
-
-    async def _answer(
-        self,
-        sender: Sender,
-        request: Request,
-        key: bytes,
-        payload: bytes,
-        counts: Counts,
-        reservation: Reservation | None,
-    ) -> tuple[Response, bool]:
-        """Return the response from the store or the model, and whether it was stored."""
-        looks = not self._may_skip_look(sender, reservation)
-        is_replaced = False
-        if looks:
-            stored = await self._stored(key, counts)
-            sender.misses = sender.misses + 1 if stored is None else 0
-            is_replaced = stored is not None and self._is_replaced(sender, key, stored)
-            if stored is not None and not is_replaced:
-                counts.stored += 1
-                return stored, True
-            if self._stopped is not None:
-                raise RequestFailed(self._stopped)
-            if reservation is not None:
-                reservation.refuse_if_spent()
-        return await self._obtain(
-            sender,
-            request,
-            key,
-            payload,
-            counts,
-            reservation,
-            has_looked=looks,
-            replaces=is_replaced,
-        )
 
     def _may_skip_look(self, sender: Sender, reservation: Reservation | None) -> bool:
         """Return whether the claim may be the first to look for a stored response.
