@@ -50,7 +50,7 @@ def write_outputs(page: Path, *, add: bool, renew: bool) -> list[int]:
     changes: list[tuple[Block, str]] = []
     with TemporaryDirectory() as temporary:
         folder = Path(temporary).resolve()
-        runner = PageRunner(page, folder, environment(folder), whole=True)
+        runner = PageRunner(page, folder, environment(page, folder), whole=True)
         for block in blocks_of_text(text):
             printed = "" if block.skipped else runner.run(block)
             if not block.is_run:

@@ -72,7 +72,7 @@ def add_lines(path: Path, change: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("title", recipes())
 def test_the_recipe_works(title: str, checkout: Path) -> None:
-    variables = environment(checkout) | {"PYTHONPATH": str(checkout / "src")}
+    variables = environment(PAGE, checkout) | {"PYTHONPATH": str(checkout / "src")}
     for block in recipes()[title]:
         where = f"{PAGE.name}:{block.line}"
         named = FILE.match(block.body)

@@ -54,7 +54,7 @@ def test_the_page_works(page: Path, tmp_path: Path) -> None:
         for block in blocks(page)
         if not block.skipped and block.body not in elsewhere
     ]
-    runner = PageRunner(page, tmp_path, environment(tmp_path) if todo else {})
+    runner = PageRunner(page, tmp_path, environment(page, tmp_path) if todo else {})
     for block in todo:
         printed = runner.run(block)
         if block.output is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 import yaml
 
 from evalwright.reports.markdown import escape
+from support.forked import write_command
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = ROOT / ".github" / "action"
@@ -43,7 +45,8 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(
         [
             *("git", "-c", "user.name=A", "-c", "user.email=a@example.org"),
-            *("-c", "init.defaultBranch=main", *arguments),
+            *("-c", "init.defaultBranch=main", "-c", "init.templateDir="),
+            *arguments,
         ],
         cwd=folder,
         check=True,
@@ -51,22 +54,44 @@ def git(folder: Path, *arguments: str) -> None:
     )
 
 
-@pytest.fixture
-def clone(tmp_path: Path) -> Path:
-    """A clone on a branch on which 4 of 40 answers are right, and 36 on main."""
-    origin = tmp_path / "origin"
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clone on a branch on which 4 of 40 answers are right, and 36 on main; beside its origin."""
+    folder = tmp_path_factory.mktemp("template")
+    origin = folder / "origin"
     origin.mkdir()
     git(origin, "init")
     (origin / "suite.yaml").write_text(SUITE)
     (origin / "task.yaml").write_text(TASK)
     git(origin, "add", ".")
     git(origin, "commit", "-m", "A suite")
-    git(tmp_path, "clone", str(origin), "clone")
-    clone = tmp_path / "clone"
+    git(folder, "clone", str(origin), "clone")
+    clone = folder / "clone"
+    git(clone, "remote", "set-url", "origin", "../origin")
     git(clone, "checkout", "-b", "worse")
     (clone / "suite.yaml").write_text(SUITE.replace("Paris", "Rome"))
     git(clone, "commit", "-am", "Another answer")
-    return clone
+    return folder
+
+
+@pytest.fixture
+def clone(tmp_path: Path, template: Path) -> Path:
+    """A copy of its own."""
+    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "clone"
+
+
+COMMANDS = {"evalwright": ("-m", "evalwright"), "python": ()}
+
+
+def start_interpreters(clone: Path) -> None:
+    """Have an interpreter start for each command of the steps, as on GitHub."""
+    commands = clone.parent / "commands"
+    commands.mkdir()
+    for name, words in COMMANDS.items():
+        line = shlex.join([sys.executable, *words])
+        (commands / name).write_text(f'#!/bin/sh\nexec {line} "$@"\n')
+        (commands / name).chmod(0o755)
 
 
 def step(
@@ -75,10 +100,9 @@ def step(
     """Run a script of the action as its step does."""
     commands = clone.parent / "commands"
     commands.mkdir(exist_ok=True)
-    for name, arguments in (("evalwright", "-m evalwright"), ("python", "")):
-        command = commands / name
-        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
-        command.chmod(0o755)
+    for name, words in COMMANDS.items():
+        if not (commands / name).exists():
+            write_command(commands / name, *words)
     return subprocess.run(
         ["bash", str(SCRIPTS / script)],
         cwd=clone,
@@ -97,6 +121,7 @@ def step(
 
 @needs_git
 def test_a_branch_that_is_worse_fails_its_gate_and_says_so(clone: Path) -> None:
+    start_interpreters(clone)
     done = step(
         clone,
         "evaluate.sh",

@@ -63,16 +63,12 @@ def _labels(
             right = ability - 0.3 * gold + hard + rng.standard_normal(n) > 0
             guess = np.where(rng.random(n) < 0.5, 0, rng.integers(0, classes, n))
             predicted = np.where(right, gold, guess)
-            table = np.eye(classes)
-            label_sums.append(
-                np.hstack(
-                    [
-                        table[gold] * (gold == predicted)[:, None],
-                        table[gold],
-                        table[predicted],
-                    ]
-                )
+            is_gold = gold == np.arange(classes)[:, None]
+            is_predicted = predicted == np.arange(classes)[:, None]
+            label_counts = np.concatenate(
+                [is_gold & is_predicted, is_gold, is_predicted]
             )
+            label_sums.append(label_counts.astype(np.float64).T)
         return label_sums[0], label_sums[1]
 
     return make
@@ -120,17 +116,17 @@ def _perplexity(sums: F64) -> F64:
 def _translations(rng: np.random.Generator, shared: F64) -> Sums:
     """Matching, said and reference n-grams of one to six characters, (items, 18)."""
     n = len(shared)
-    orders = np.arange(6)
+    orders = np.arange(6)[:, None]
     length = np.ceil(np.exp(rng.normal(4.3, 0.5, n)))
     hard = 0.6 * shared + 0.6 * rng.standard_normal(n)
     ngram_sums = []
     for ability in (0.9, 0.8):
         written = np.ceil(length * np.exp(rng.normal(0, 0.1, n)))
         good = 1 / (1 + np.exp(-(ability + hard + 0.4 * rng.standard_normal(n))))
-        theirs = np.maximum(length[:, None] - orders, 0)
-        ours = np.maximum(written[:, None] - orders, 0)
-        hits = np.floor(np.minimum(theirs, ours) * good[:, None] ** (1 + 0.7 * orders))
-        ngram_sums.append(np.hstack([hits, ours, theirs]))
+        theirs = np.maximum(length - orders, 0)
+        ours = np.maximum(written - orders, 0)
+        hits = np.floor(np.minimum(theirs, ours) * good ** (1 + 0.7 * orders))
+        ngram_sums.append(np.concatenate([hits, ours, theirs]).T)
     return ngram_sums[0], ngram_sums[1]
 
 
@@ -176,14 +172,21 @@ def _pearson(rows: F64) -> F64:
     return np.asarray(np.atleast_2d(np.corrcoef(rows.T))[0, 1])
 
 
+def _ranks(scores: F64) -> I64:
+    """From 0, without ties."""
+    order = scores.argsort()
+    ranks = np.empty_like(order)
+    ranks[order] = np.arange(len(order))
+    return ranks
+
+
 def _spearman(rows: F64) -> F64:
-    return np.asarray(
-        np.atleast_2d(np.corrcoef(rows.argsort(axis=0).argsort(axis=0).T))[0, 1]
-    )
+    ranks = np.stack([_ranks(scores) for scores in rows.T])
+    return np.asarray(np.atleast_2d(np.corrcoef(ranks))[0, 1])
 
 
 def _auroc(rows: F64) -> F64:
-    ranks = rows[:, 1].argsort().argsort() + 1
+    ranks = _ranks(rows[:, 1]) + 1
     gold = rows[:, 0] > 0
     ones = gold.sum()
     return np.asarray(

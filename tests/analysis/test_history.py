@@ -143,6 +143,14 @@ def test_new_verdicts_on_old_answers_are_no_newer_answers(tmp_path: Path) -> Non
     assert newest_runs([february, again]) == [february]
 
 
+def test_a_verdict_of_the_same_second_is_the_newer_one(tmp_path: Path) -> None:
+    """Folders of a board's results are named by hashes, which have no order."""
+    asked = month_run(tmp_path, 1, judge="a")
+    again = rescored(asked, "b", monthly_scores(0.6, 1), day=str(asked.data["started"]))
+    moved = open_run(again.folder.rename(tmp_path / "0"))
+    assert newest_runs([asked, moved]) == [moved]
+
+
 def test_a_copy_of_a_result_is_no_new_result(tmp_path: Path) -> None:
     first = month_run(tmp_path / "a", 1)
     copy = month_run(tmp_path / "b", 1, day="2025-06-01T00:00:00+00:00")

@@ -56,6 +56,7 @@ READERS: dict[str, list[tuple[str, ...]]] = {
         ("check", "judge", "sample", "a", "--to", "t.csv"),
         ("check", "judge", "sample", "b", "a", "--to", "t.csv"),
     ],
+    "entries import": [("entries", "import", "a")],
     "runs plot": [("runs", "plot", "scores", "a", "--into", "p.svg")],
     "view": [("view", "a", "--html", "p.html")],
     "export site": [("export", "site", "a", "--out", "site")],
@@ -115,9 +116,14 @@ def test_every_command_that_takes_a_run_is_here() -> None:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the finished runs `a`, `b` and `c`, and a sheet of labels."""
+    """A folder with the finished runs `a`, `b` and `c`, a sheet of labels, and a board."""
     made = tmp_path_factory.mktemp("finished")
     write_questions(made, 6)
+    (made / "board.yaml").write_text(
+        "title: Ours\nsuite: {tasks: [questions.yaml]}\nentries: {providers: [demo]}\n"
+        'publish: {readme: README.md, plot: "", site: site, samples: none}\n'
+    )
+    (made / "entries").mkdir()
     for name in "abc":
         assert typed(*ECHO, name, folder=made).code == 0
     assert typed(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from evalwright import cli
 from evalwright.evaluation.configuration_file import read_configuration
 from evalwright.runs.reader import list_runs
 from support.command import Done, with_command
+from support.forked import forked, write_command
 from support.pages import FILE, blocks
 from support.typed import typed
 from test_github_action import git, needs_git, step
@@ -240,7 +240,7 @@ def test_a_leaderboard_has_its_workflow_and_its_first_board() -> None:
 def run_pytest(folder: Path) -> subprocess.CompletedProcess[str]:
     """The test that was written, in a pytest of its own."""
     command = [
-        *(sys.executable, "-m", "pytest", "-p", "evalwright.pytest_plugin"),
+        *("-m", "pytest", "-p", "evalwright.pytest_plugin"),
         *("-p", "no:cacheprovider", "-q", "test_evaluation.py"),
     ]
     settings = {
@@ -248,9 +248,7 @@ def run_pytest(folder: Path) -> subprocess.CompletedProcess[str]:
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "PYTHONWARNINGS": "",
     }
-    return subprocess.run(
-        command, cwd=folder, env=settings, capture_output=True, text=True
-    )
+    return forked(command, folder, settings)
 
 
 def test_a_pull_request_has_a_test_that_runs(empty_folder: Path) -> None:
@@ -351,9 +349,11 @@ def test_a_paper_gets_a_comparison_a_table_and_figures(empty_folder: Path) -> No
     assert done.code == 0, done.err
     assert "$ evalwright compare look-demo-small look-demo-large" in done.out
     run_all(next_commands(done))
+    variables = with_command(empty_folder)
+    write_command(empty_folder / "bin" / "evalwright", "-m", "evalwright")
     shell = subprocess.run(
         ["sh", "paper.sh"],
-        env=with_command(empty_folder),
+        env=variables,
         capture_output=True,
         text=True,
     )

@@ -206,7 +206,7 @@ def test_a_model_without_eyes_is_refused_before_anything_is_sent(
 @pytest.mark.parametrize(
     ("option", "says"),
     [
-        ("answer.top_k=5", "cannot be run: 'openai/gpt-4o-mini' does not take top_k (it takes: images, json_schema, top_logprobs)"),
+        ("answer.top_k=5", "cannot be run: 'openai/gpt-4o-mini' does not take top_k (it takes: images, json_schema, parallel_tool_calls, tool_choice, tools, top_logprobs)"),
         ("answer.num_beams=4", "beams keep the most probable answers and draw none"),
         ("answer.min_p=2", "answer.min_p"),
         ("answer.json_schema=5", "a JSON schema is a mapping"),

@@ -1,4 +1,4 @@
-"""A run in shards, by real processes: merged it is the run that one process makes, also where a
+"""A run in shards, by processes of their own: merged it is the run that one process makes, also where a
 shard was killed.
 """
 
@@ -8,10 +8,8 @@ import json
 import os
 import random
 import re
-import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,12 +21,12 @@ import yaml
 from support.command import (
     ROOT,
     environment,
-    evalwright,
     record,
     records,
     start,
     wait_until,
 )
+from support.forked import start_forked, write_command
 from support.openai_server import OpenAIServer, serving
 from support.typed import typed
 from support.wire_schemas import InvalidRequest
@@ -178,7 +176,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         before = sum(server.received.values())
         own = {"EVALWRIGHT_HOME": "parts"}
         shards = [
-            start(command(server, "parts", "--shard", f"{n}/4"), folder, own)
+            start_forked(command(server, "parts", "--shard", f"{n}/4"), folder, own)
             for n in range(1, 5)
         ]
         wait_until(lambda: sum(server.received.values()) > before + 60, shards[1])
@@ -313,10 +311,10 @@ else bash "$file" >&2; fi
     for name, text in (
         ("sbatch", f"set -eu{slurm}"),
         ("qsub", f"set -eu{pbs}"),
-        ("evalwright", f'exec {shlex.quote(sys.executable)} -m evalwright "$@"\n'),
     ):
         (place / name).write_text(f"#!/bin/bash\n{text}", encoding="utf-8")
         (place / name).chmod(0o755)
+    write_command(place / "evalwright", "-m", "evalwright")
     return environment({"PATH": f"{place}:{os.environ['PATH']}"})
 
 
@@ -499,7 +497,7 @@ def test_a_budget_is_a_limit_for_all_shards_also_where_one_is_killed(
                 "--budget",
                 budget,
             ]
-            return start([*command, "--shard", f"{number}/4"], tmp_path, home)
+            return start_forked([*command, "--shard", f"{number}/4"], tmp_path, home)
 
         def ended(processes: list[Any]) -> list[int]:
             outs = [process.communicate(timeout=1800) for process in processes]
@@ -524,7 +522,7 @@ def test_a_budget_is_a_limit_for_all_shards_also_where_one_is_killed(
         codes = ended([shard(number, "80 requests") for number in range(1, 5)])
         assert codes.count(1) >= 3 and set(codes) <= {0, 1}
         assert requests() <= 80
-        merged = evalwright("runs", "merge", "paid", folder=tmp_path)
+        merged = typed("runs", "merge", "paid", folder=tmp_path)
         assert merged.code == 0, merged.text
         assert "Stopped early because the budget was spent" in merged.text
         partial = record(tmp_path / "runs/paid")
@@ -549,7 +547,7 @@ def test_a_budget_is_a_limit_for_all_shards_also_where_one_is_killed(
         assert requests() == sent + missing, (
             "what was lost at the kill is sent again, and nothing else"
         )
-    merged = evalwright("runs", "merge", "paid", folder=tmp_path)
+    merged = typed("runs", "merge", "paid", folder=tmp_path)
     assert merged.code == 0, merged.text
     assert "Stopped early" not in merged.text
     assert record(tmp_path / "runs/paid")["samples"]["records"] == 400
@@ -566,7 +564,7 @@ def test_a_budget_of_shards_with_stores_of_their_own_is_refused(tmp_path: Path) 
         "--shard",
         "1/2",
     ]
-    done = evalwright(
+    done = typed(
         *command, folder=tmp_path, extra={"EVALWRIGHT_HOME": ".evalwright/shard-1-of-2"}
     )
     assert done.code == 2

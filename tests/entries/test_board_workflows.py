@@ -69,8 +69,13 @@ class Board:
         self.folder = folder
         self.origin = folder / "origin.git"
         self.main = folder / "main"
-        git(self.main, "remote", "set-url", "origin", f"file://{self.origin}")
-        git(self.origin, "config", "uploadpack.allowFilter", "true")
+        for clone in (self.main, folder / "fork-5"):
+            settings = clone / ".git" / "config"
+            text = settings.read_text()
+            assert f"file://{template}/" in text
+            settings.write_text(
+                text.replace(f"file://{template}/", f"file://{folder}/")
+            )
         self.github = GitHub(
             folder / "github",
             self.origin,
@@ -160,6 +165,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     git(copy, "add", ".")
     git(copy, "commit", "--quiet", "-m", "A leaderboard")
     git(copy, "push", "--quiet", "origin", "main")
+    git(origin, "config", "uploadpack.allowFilter", "true")
+    git(folder, "clone", "--quiet", f"file://{origin}", str(folder / "fork-5"))
     return folder
 
 
@@ -276,8 +283,13 @@ def attributes(fork: Path) -> None:
 
 
 def many(fork: Path) -> None:
-    for number in range(10_000):
-        entry(f"e{number}")(fork)
+    """As files of a commit, without writing each of them here."""
+    entry("e0")(fork)
+    blob = git(fork, "hash-object", "-w", "entries/e0.yaml")
+    names = [f"entries/e{number}.yaml" for number in range(1, 10_000)]
+    rows = "".join(f"100644 {blob}\t{name}\n" for name in names)
+    git(fork, "update-index", "--index-info", text=rows)
+    git(fork, "update-index", "--skip-worktree", "--stdin", text="\n".join(names))
 
 
 def program(fork: Path) -> None:
@@ -474,6 +486,7 @@ def test_a_trial_that_is_started_nevertheless_stops_before_any_key(
 
 
 def test_files_with_lines_of_windows_are_fine(board: Board) -> None:
+    board.github.start_interpreters()
     text = b"\xef\xbb\xbf" + MINI.replace("\n", "\r\n").encode()
     assert "1 entry is fine." in board.check(board.propose(with_text(text)))
 

@@ -14,6 +14,7 @@ from evalwright.entries.checking import check_entries
 from evalwright.entries.entry_file import Entry
 from evalwright.entries.imitation import KnownEntries, looks_of
 from evalwright.entries.pricing import RunPrice, price_run
+from support.runs import make_run
 
 BOARD = """\
 title: Our board
@@ -134,6 +135,9 @@ def checked(folder: Path, *texts: str) -> list[str]:
         (("demo/small Ultra", "demo/large Ultr\u00e0"), "looks like"),
         (("demo/small", "demo/large new-model", "openai/new-model"), "e2 The entry 'e1' has this model's name"),
         (("openai/new-model", "demo/large New Model"), "e1 The label 'New Model' names the model"),
+        (("openai/new-model Newest", "demo/large openai/new-model"), "e1 The label 'openai/new-model' names the model"),
+        (("demo/large openai/new-model", "openai/new-model Mine"), "e1 The entry 'e0' has this model's name as its label"),
+        (("demo/small Alpha", "demo/large Alp\u0127a"), "e1 'Alp\u0127a' looks like 'Alpha'"),
     ],
 )  # fmt: skip
 def test_doubles_and_imitations(
@@ -291,3 +295,69 @@ def test_an_owner_changes_and_deletes_their_own(folder: Path) -> None:
     (folder / "changed").write_text("README.md\n.github/workflows/entry.yml\n")
     assert main([*check, "bob"]) == 0
     assert main([*check, "alice"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("old", "model: demo/large\nlabel: Other\n", "results/old has results of 'Old one' ('demo/small'), which has no entry"),
+        ("new", "model: demo/large\nlabel: 0ld  one\n".replace("  ", " "), "'0ld one' looks like 'Old one' ('demo/small') in results/old"),
+        ("new", "model: demo/large\nlabel: Another\n", ""),
+        ("renamed", "model: demo/small\nlabel: Old one\n", ""),
+        ("old", "model: demo/small\nlabel: Newly named\n", ""),
+        ("kept", "model: demo/small\nlabel: Changed\n", ""),
+    ],
+)  # fmt: skip
+def test_nobody_takes_the_place_of_results_without_an_entry(
+    folder: Path,
+    name: str,
+    text: str,
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Those of a deleted entry, and imported ones: a newer result would be shown instead."""
+    for place, label in (("old", "Old one"), ("kept", "Kept one")):
+        make_run(
+            folder / "results" / place,
+            scores={"factual-closed-book": [1, 0]},
+            label=label,
+        )
+    add(folder, "kept", "model: openai/new-model\nlabel: Kept one\nby: mallory\n")
+    proposed = folder / f"{name}.yaml"
+    proposed.write_text(f"{text}by: mallory\n")
+    arguments = ["entries", "check", proposed.name, "--author", "mallory"]
+    assert main(arguments) == (2 if words else 0)
+    assert words in capsys.readouterr().err
+    (folder / "board.yaml").write_text(f"{BOARD}  maintainers: [Mallory]\n")
+    assert main(arguments) == 0
+
+
+@pytest.mark.parametrize("author", ["", " ", "@"])
+def test_an_author_without_a_name_is_not_everybody(
+    folder: Path, author: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add(folder, "demo", "model: demo/small\nby: alice\n")
+    (folder / "changed").write_text("entries/demo.yaml\n")
+    arguments = ["entries", "check", "--changed", "changed", "--author", author]
+    assert main(arguments) == 2
+    assert "--author is empty" in capsys.readouterr().err
+
+
+def test_answers_without_a_limit_are_not_blamed_on_the_price(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "own.jsonl").write_text('{"input": "Who?", "target": "me"}\n')
+    (folder / "own.yaml").write_text(
+        "task: own\ndataset: own.jsonl\nscorers: [exact-match]\n"
+    )
+    (folder / "board.yaml").write_text(BOARD.replace("factual-closed-book", "own.yaml"))
+    add(folder, "new", "model: openai/new-model\n")
+    assert main(["entries", "check"]) == 2
+    error = capsys.readouterr().err
+    assert "Nothing limits how long an answer of 'openai/new-model' may be" in error
+    assert "price of" not in error
+    add(folder, "new", "model: openai/new-model\narguments: {max_tokens: 100}\n")
+    assert main(["entries", "check"]) == 0
+    add(folder, "new", "model: openai/newer\narguments: {max_tokens: 9}\n")
+    assert main(["entries", "check"]) == 2
+    assert "The price of 'openai/newer' is not known" in capsys.readouterr().err

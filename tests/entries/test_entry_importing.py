@@ -103,3 +103,13 @@ def test_what_cannot_be_on_the_board_is_refused(own_folder: Path) -> None:
     assert results(own_folder) == []
     done = typed("entries", "import", "nothing")
     assert done.code == 2 and "nothing" in done.err
+
+
+def test_a_record_does_not_choose_where_its_result_is_written(own_folder: Path) -> None:
+    make_run(own_folder / "runs", name="a", scores={"summary-faithfulness": [1, 0]})
+    file = own_folder / "runs/a/run.json"
+    record = json.loads(file.read_text())
+    file.write_text(json.dumps({**record, "identity": "/../../x"}))
+    assert typed("entries", "import", "a", "--entry", "mine").code == 0
+    assert results(own_folder) == ["mine"]
+    assert [place.name for place in (own_folder / "results").iterdir()] == ["mine"]

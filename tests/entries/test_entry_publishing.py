@@ -131,3 +131,11 @@ def test_a_board_without_a_score_is_published_without_its_plot(tmp_path: Path) -
     assert done.code == 0, done.text
     assert "Not written: img/board.svg. There is nothing to plot" in done.err
     assert (tmp_path / "site" / "index.html").exists()
+
+
+def test_results_of_a_deleted_entry_are_named(board: BoardFolder) -> None:
+    assert "No entry" not in board.entries("publish").err
+    (board.path / "entries" / "wrong.yaml").unlink()
+    done = board.entries("publish")
+    assert done.code == 0
+    assert "No entry: results/wrong. What has none is shown" in done.err

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -13,16 +14,17 @@ SOURCE = ROOT / "src" / "evalwright"
 PUBLIC_MODULES = {"evalwright", "evalwright.extend", "evalwright.statistics"}
 
 
+@cache
 def is_module(name: str) -> bool:
     path = SOURCE.joinpath(*name.split(".")[1:])
     return path.is_dir() or path.with_suffix(".py").is_file()
 
 
-def attributes_of(tree: ast.AST, alias: str) -> set[str]:
+def attributes_of(nodes: list[ast.AST], alias: str) -> set[str]:
     """The attributes of a module that a file uses."""
     return {
         node.attr
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
         and node.value.id == alias
@@ -33,7 +35,8 @@ def imported_names(tree: ast.AST) -> Iterator[tuple[str, str]]:
     """(module, name) of all that a file imports from the package; of a whole module, the
     attributes that it uses.
     """
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    for node in nodes:
         if not isinstance(node, ast.ImportFrom) or node.level or not node.module:
             continue
         if node.module.partition(".")[0] != "evalwright":
@@ -43,7 +46,7 @@ def imported_names(tree: ast.AST) -> Iterator[tuple[str, str]]:
             if is_module(whole):
                 yield from (
                     (whole, name)
-                    for name in attributes_of(tree, alias.asname or alias.name)
+                    for name in attributes_of(nodes, alias.asname or alias.name)
                 )
             else:
                 yield node.module, alias.name

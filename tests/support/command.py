@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -79,7 +79,17 @@ def start(
     )
 
 
-def wait_until(seen: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+class Running(Protocol):
+    """A command at work."""
+
+    def poll(self) -> int | None:
+        """The exit code, where it has ended."""
+
+    def communicate(self) -> tuple[str, str]:
+        """What it prints until it ends."""
+
+
+def wait_until(seen: Callable[[], bool], process: Running) -> None:
     """Return as soon as `seen()`, while the command is at work: what is done to it then depends
     on no clock.
     """

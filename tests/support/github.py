@@ -22,13 +22,14 @@ from typing import Any
 
 import yaml
 
+from support.forked import write_command
 from support.warm_commands import warm_command
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPRESSION = re.compile(r"\$\{\{\s*(.+?)\s*\}\}")
 
 GH = '''\
-#!{python}
+#!{python} -IS
 """Stands in for the command gh: writes its arguments, and what it is given to send, to a file."""
 import json, os, pathlib, sys
 arguments = sys.argv[1:]
@@ -48,15 +49,16 @@ for start, reply in replies.items():
 '''
 
 
-def git(folder: Path, *arguments: str) -> str:
-    """Run git, and return what it prints."""
+def git(folder: Path, *arguments: str, text: str | None = None) -> str:
+    """Run git, with a text to read, and return what it prints."""
     done = subprocess.run(
         [
             *("git", "-c", "user.name=A", "-c", "user.email=a@example.org"),
-            *("-c", "init.defaultBranch=main", *arguments),
+            *("-c", "init.defaultBranch=main", "-c", "init.templateDir=", *arguments),
         ],
         cwd=folder,
         check=True,
+        input=text,
         capture_output=True,
         text=True,
         env={**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null"},
@@ -105,7 +107,11 @@ class GitHub:
         self.commands = self.folder / "commands"
         self.commands.mkdir(parents=True)
         self._command("gh", GH.format(python=sys.executable))
-        run = f'exec "{sys.executable}" -m evalwright "$@"'
+        if self.path:  # its modules come before what is imported
+            self.start_interpreters()
+        else:
+            write_command(self.commands / "run-evalwright", "-m", "evalwright")
+        run = f'exec "{self.commands / "run-evalwright"}" "$@"'
         cases = "\n".join(
             f'  "{words}") exec bash "{self._fake(words, script)}" "$@" ;;'
             for words, script in self.fakes.items()
@@ -113,17 +119,22 @@ class GitHub:
         self._command(
             "evalwright", f'#!/bin/bash\ncase "$1 $2" in\n{cases}\nesac\n{run}\n'
         )
-        self.executable = [sys.executable, "-m", "evalwright"]
+        self._is_warm = False
         # What is installed is what is tested here.
         self._command("python", '#!/bin/bash\necho "python $*"\n')
 
     def warm(self, environment: Mapping[str, str]) -> AbstractContextManager[None]:
-        """Start `evalwright` in copies of a process that has imported it, from here on."""
+        """Start `evalwright` from here on in copies of a process that has a simulated clock."""
         assert not self.fakes, "fakes have a script of their own"
-        self.executable = [str(self.commands / "evalwright")]
+        self._is_warm = True
         path = os.pathsep.join([self._python_path, str(ROOT / "tests")])
         variables = {"PATH": "/usr/bin:/bin", "PYTHONPATH": path, **environment}
         return warm_command(self.commands / "evalwright", variables)
+
+    def start_interpreters(self) -> None:
+        """Have an interpreter start for each command of `evalwright` from now on, as on GitHub."""
+        python = f'exec "{sys.executable}" -m evalwright "$@"'
+        self._command("run-evalwright", f"#!/bin/sh\n{python}\n")
 
     @property
     def gh_calls(self) -> list[dict[str, Any]]:
@@ -281,15 +292,21 @@ class GitHub:
         self, arguments: Sequence[str], folder: Path, extra: Mapping[str, str]
     ) -> tuple[int, str]:
         """Run `evalwright ARGUMENTS` in a folder, as its owner; its exit code and what it printed."""
+        variables = {
+            "PATH": f"{self.commands}:/usr/bin:/bin",
+            "HOME": str(self.folder / "home"),
+            "PYTHONPATH": self._python_path,
+            **extra,
+        }
+        executable = (
+            [str(self.commands / "evalwright")]
+            if self._is_warm
+            else [sys.executable, "-m", "evalwright"]
+        )
         done = subprocess.run(
-            [*self.executable, *arguments],
+            [*executable, *arguments],
             cwd=folder,
-            env={
-                "PATH": f"{self.commands}:/usr/bin:/bin",
-                "HOME": str(self.folder / "home"),
-                "PYTHONPATH": self._python_path,
-                **extra,
-            },
+            env=variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

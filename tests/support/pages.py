@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.forked import forked_as_one, write_command
 from support.typed import typed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +35,10 @@ SHELL = re.compile(r"[|<>&;$`~]|--plugin|\bPATH=")
 SAMPLES = {"budgets.md": 400, "compare.md": 150, "gates.md": 400}
 """Samples of each task, for pages that say what `DEFAULT_SAMPLES` are too few for."""
 DEFAULT_SAMPLES = 40
+REAL = {"README.md", "CONTRIBUTING.md"}
+"""Pages whose programs, and commands that need a shell, have an interpreter that starts; those of
+other pages are forked from one that has imported what they import.
+"""
 MAKE_TARGETS = {
     "make test",
     "make lint",
@@ -119,7 +124,7 @@ def blocks_of_text(text: str) -> Iterator[Block]:
     return reversed(in_order)
 
 
-def environment(folder: Path) -> dict[str, str]:
+def environment(page: Path, folder: Path) -> dict[str, str]:
     """A reader's environment: our commands on the path, no keys, no network needed."""
     inherited = {
         key: value
@@ -129,15 +134,22 @@ def environment(folder: Path) -> dict[str, str]:
     scripts = folder / ".bin"
     scripts.mkdir()
     commands_by_name = {
-        "evalwright": "-m evalwright",
-        "hhem-leaderboard": "-c 'import sys; from evalwright.cli.foreign import"
-        " hhem_leaderboard as main; sys.exit(main())'",
-        "python": "",
+        "evalwright": ["-m", "evalwright"],
+        "hhem-leaderboard": [
+            "-c",
+            "import sys; from evalwright.cli.foreign import hhem_leaderboard as main;"
+            " sys.exit(main())",
+        ],
+        "python": [],
     }
-    for name, module in commands_by_name.items():
+    for name, words in commands_by_name.items():
         script = scripts / name
-        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {module} "$@"\n')
-        script.chmod(0o755)
+        if page.name in REAL:
+            line = shlex.join([sys.executable, *words])
+            script.write_text(f'#!/bin/sh\nexec {line} "$@"\n')
+            script.chmod(0o755)
+        else:
+            write_command(script, *words)
     return {
         **inherited,
         "PATH": f"{scripts}:{inherited['PATH']}",
@@ -189,8 +201,7 @@ class PageRunner:
             path.write_text(FILE.sub("", block.body), encoding="utf-8")
             return ""
         if block.language == "python":
-            program = [sys.executable, "-W", "error", "-c", block.body]
-            return self._shown(run(program, self.folder, self.variables, where))
+            return self._shown(self._run_program(block.body, where))
         if block.language != "bash":
             return ""
         printed = [
@@ -198,6 +209,15 @@ class PageRunner:
             for command, exit_code in commands(block.body)
         ]
         return self._shown("".join(printed))
+
+    def _run_program(self, text: str, where: str) -> str:
+        words = ["-W", "error", "-c", text]
+        if self.page.name in REAL:
+            program = [sys.executable, *words]
+            return run(program, self.folder, self.variables, where)
+        code, printed = forked_as_one(words, self.folder, self.variables)
+        assert code == 0, f"{where}: exit {code}\n{printed}"
+        return printed
 
     def _shown(self, printed: str) -> str:
         return shown_text(printed, self.folder)

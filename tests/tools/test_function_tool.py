@@ -262,7 +262,7 @@ def misdescribed(city: str) -> None:
         (int, "A tool is a function"),
         (3, "A tool is a function"),
     ],
-    ids=str,
+    ids=lambda part: getattr(part, "__name__", str(part)),
 )
 def test_a_mismatch_is_a_sentence_at_the_decoration(
     function: Any, sentence: str

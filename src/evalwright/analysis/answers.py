@@ -19,6 +19,7 @@ from typing import Any
 from evalwright.core.plain import Plain
 from evalwright.core.samples import SampleRecord
 from evalwright.runs.reader import Run
+from evalwright.runs.recorded_answers import expected_calls, whole_answer
 from evalwright.scorers.text.tokens import Words
 from evalwright.statistics import Estimate, mean_interval
 from evalwright.statistics.units import named_clusters
@@ -237,11 +238,8 @@ def _read_items(
         yield AnsweredItem(
             id=sample.id,
             question=sample.input,
-            target=sample.target
-            or " | ".join(
-                sample.choices[i] for i in sample.gold if i < len(sample.choices)
-            ),
-            answer=first.answer.text if first.answer is not None else "",
+            target=_right_answer(first),
+            answer=_whole_answer(first),
             score=sum(values) / len(values) if values else None,
             label=_label_of(first, scorer),
             subset=str(sample.metadata[key]) if key else "",
@@ -249,6 +247,26 @@ def _read_items(
             choice=first.answer.choice if first.answer is not None else None,
             gold=sample.gold,
         )
+
+
+def _right_answer(record: SampleRecord) -> str:
+    sample = record.sample
+    options = [sample.choices[i] for i in sample.gold if i < len(sample.choices)]
+    row = {
+        "metadata": sample.metadata,
+        "scores": record.scores,
+        "score_failures": record.score_failures,
+    }
+    return sample.target or " | ".join(options) or expected_calls(row) or ""
+
+
+def _whole_answer(record: SampleRecord) -> str:
+    if record.answer is None:
+        return ""
+    calls = [call.as_dict() for call in record.answer.tool_calls]
+    return whole_answer(
+        {"answer": record.answer.text, "responses": [{"tool_calls": calls}]}
+    )
 
 
 def _label_of(record: SampleRecord, scorer: str) -> str:

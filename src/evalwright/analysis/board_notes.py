@@ -213,6 +213,7 @@ def _all_notes(
             f" {their} provisional (marked *). {how_to_fill(runs)}"
         )
     yield from _not_asked_notes(runs, rows)
+    yield from _submitted_notes(runs, called(runs))
     n_silent = [(row.label, row.n_asked - row.n - row.n_missing) for row in rows]
     silent = [f"{label}: {count(n)}" for label, n in n_silent if n > 0]
     if silent:
@@ -400,6 +401,20 @@ def _not_asked_notes(runs: Sequence[Run], rows: Sequence[BoardRow]) -> Iterator[
     ]
     if limited:
         yield f"Limited to part of the items (--limit): {listed(limited, MOST_NAMED)}."
+
+
+def _submitted_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]:
+    """Say which results are of files that others sent: their answers were not asked for here."""
+    submitted = [
+        label
+        for run, label in zip(runs, labels, strict=True)
+        if run.data["configuration"].get("submission") is not None
+    ]
+    if submitted:
+        yield (
+            "Submitted by others, who say whose answers they are, and when:"
+            f" {listed(submitted, MOST_NAMED)}."
+        )
 
 
 def _common_notes(task_matrices: Sequence[Matrix]) -> Iterator[str]:

@@ -205,7 +205,10 @@ def _answering_arguments(run: Run) -> dict[str, Any]:
 def _dated_answers(runs: Sequence[Run]) -> tuple[DatedAnswers, ...]:
     """Bring the runs that have the same answers together, each copy of a result once."""
     by_hash: dict[str, Run] = {}
-    for run in sorted(runs, key=lambda run: (started_at(run), run.name)):
+    # A verdict of the same second as the answers is the newer one.
+    for run in sorted(
+        runs, key=lambda run: (started_at(run), bool(source_of(run)), run.name)
+    ):
         by_hash.setdefault(run.samples_sha256, run)
     by_answers: dict[str, list[Run]] = {}
     for run in by_hash.values():

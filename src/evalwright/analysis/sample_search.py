@@ -19,7 +19,7 @@ from evalwright.core.plain import plain
 from evalwright.core.tasks import with_task_metadata
 from evalwright.metrics.means import DIFFER
 from evalwright.runs.reader import Run
-from evalwright.runs.recorded_answers import whole_answer
+from evalwright.runs.recorded_answers import expected_calls, loop_facts, whole_answer
 from evalwright.runs.score_tables import item_scores
 from evalwright.runs.scores import hashed, paired_scores
 
@@ -229,8 +229,11 @@ class Search:
 
 
 def keys_of(row: Mapping[str, Any]) -> Iterator[str]:
-    """List the keys that a condition on a record may use: fields, scorers and metadata."""
+    """List the keys that a condition on a record may use: fields, how a loop of calls went, scorers
+    and metadata.
+    """
     yield from _FIELDS
+    yield from loop_facts(row)
     for section in ("scores", "score_failures", "metadata"):
         yield from row.get(section) or ()
 
@@ -317,7 +320,8 @@ def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
     if key == "answer":
         return [whole_answer(row)]
     if key == "target":
-        return list(row["targets"])
+        calls = expected_calls(row)
+        return list(row["targets"]) or ([] if calls is None else [calls])
     if key == "label":
         return [score_record.get("label", "") for score_record in scores.values()]
     if key == "unsure":
@@ -334,7 +338,7 @@ def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
         return [failure.get("kind", "") for failure in failures if failure]
     if key in _FIELDS:
         return [row[key]] if key in row else []
-    values: list[Any] = []
+    values: list[Any] = [fact for name, fact in loop_facts(row).items() if name == key]
     if key in scores:
         values += [scores[key].get("value"), scores[key].get("label")]
     metadata = row.get("metadata", {}).get(key, [])

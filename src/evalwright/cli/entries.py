@@ -94,6 +94,7 @@ def check(files: tuple[str, ...], **params: Any) -> int:
     from evalwright.entries.entry_file import entry_paths
     from evalwright.entries.pull_requests import check_author, check_changes
     from evalwright.entries.sample_files import what_a_new_judge_finds
+    from evalwright.entries.unowned import check_places
 
     _check_options(files, params)
     board = read_board(Path(params["board_file"]))
@@ -123,6 +124,7 @@ def check(files: tuple[str, ...], **params: Any) -> int:
     else:
         proposed, file_problems = _parse(accepted)
     problems += [*file_problems, *check_author(proposed, board, author)]
+    problems += check_places(proposed, present, board, author)
     checked = check_entries(board, proposed, present, problems)
     if params["into"] and not checked.problems:
         _write_accepted(accepted, Path(params["into"]))
@@ -144,6 +146,11 @@ def _check_options(files: Sequence[str], params: dict[str, Any]) -> None:
         )
     if params["into"] and not params["commit"]:
         raise click.UsageError("--into has no effect without --commit.")
+    if params["author"] is not None and not params["author"].strip(" @"):
+        raise click.UsageError(
+            "--author is empty, and whose pull request it is decides what it may change: give"
+            " the name on GitHub, or leave the option out where you are the maintainer."
+        )
     if params["author"] and not (files or params["commit"] or params["changed"]):
         raise click.UsageError(
             "--author has no effect without FILES, --commit or --changed."

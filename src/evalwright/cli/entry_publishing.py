@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from evalwright.cli.entries import BOARD_OPTION
 from evalwright.cli.exit_codes import say
 from evalwright.cli.output import echo
+
+if TYPE_CHECKING:
+    from evalwright.entries.board_file import BoardFile
+
+MAX_NAMED = 3
 
 
 @click.command()
@@ -55,9 +61,25 @@ def publish(board_file: str) -> int:
     code = make_leaderboard(arguments)
     for page in remove_other_pages(outputs):
         say(f"Removed: {page} (no longer on the board)")
+    _say_unowned(board, shown_series(results))
     sizes = ", ".join(map(str, measure_published(board)))
     echo(f"In git: {sizes}.")
     return code
+
+
+def _say_unowned(board: BoardFile, shown: Iterable[str]) -> None:
+    """Say which results belong to no entry: nothing else tells that an entry was deleted."""
+    from evalwright.analysis.words import listed
+    from evalwright.entries.entry_file import SUFFIX
+
+    folder = board.entries_folder
+    unowned = [name for name in shown if not (folder / f"{name}{SUFFIX}").is_file()]
+    if unowned:
+        folders = listed([f"results/{name}" for name in unowned], MAX_NAMED)
+        say(
+            f"No entry: {folders}. What has none is shown and never run again. To take a model"
+            " off the board, delete its folder; after a renaming, rename the folder, too."
+        )
 
 
 def make_leaderboard(arguments: Sequence[str]) -> int:

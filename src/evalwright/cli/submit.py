@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from evalwright.evaluation.configuration import ModelSpec
 
 _PROBLEMS_SHOWN = 50
+MAX_SHOWN_CHARS = 80
+DATE_CHARS = len("2026-11-29")
 TRUST_BOARD_OF_ENTRY = option(
     "--trust-file",
     "FILE",
@@ -255,11 +257,29 @@ def _show(verification: Verification) -> None:
         )
     if verification.ok:
         echo(f"Verified: all {total:,} answers have the scores given in the file.")
+        _show_claims(verification)
         _show_judged(verification)
     else:
         echo(
             f"Not verified: {len(verification.problems):,} problems in {total:,} rows."
         )
+
+
+def _show_claims(verification: Verification) -> None:
+    """Say whose answers the file says they are, which no scoring of answers can confirm."""
+    from evalwright.analysis.submission.submission_file import as_mapping
+    from evalwright.core.text import printable
+
+    run = verification.submission.run
+    model = as_mapping(run.get("model"))
+    name = printable(str(model.get("name", "")))[:MAX_SHOWN_CHARS]
+    label = printable(str(model.get("label") or ""))[:MAX_SHOWN_CHARS]
+    date = printable(str(run.get("started", "")))[:DATE_CHARS]
+    named = f"'{name}', as '{label}'," if label and label != name else f"'{name}'"
+    echo(
+        f"Not verified: that they are answers of {named} of {date}, as the file says."
+        " --rerun 50 asks the model for some of them."
+    )
 
 
 def _show_judged(verification: Verification) -> None:

@@ -134,10 +134,12 @@ def _nothing_listed(dialect_name: str | None, roots: Sequence[str]) -> str:
             f"No tasks{owner} are in {folders}. Name the folder that has them with"
             " --task-root DIR."
         )
+    named = dialects.dialect(dialect_name) if dialect_name else None
+    files_from = getattr(named, "files_from", "")
     return (
         f"No tasks{owner} are bundled or installed. Name the folder that has them with"
-        " --task-root DIR."
-    )
+        f" --task-root DIR. {files_from}"
+    ).rstrip()
 
 
 @tasks.command()

@@ -120,6 +120,10 @@ class EntryRules:
     price_texts: Mapping[str, str] = field(default_factory=dict)
     maintainers: tuple[str, ...] = ()
 
+    def is_maintainer(self, login: str) -> bool:
+        """Whether a name on GitHub, in any case, is one of the maintainers."""
+        return login.casefold() in {name.casefold() for name in self.maintainers}
+
     def key_of(self, address: str) -> str:
         """Return the variable whose key goes to an address; "" for none."""
         prefix = allowing_address(address, tuple(self.base_urls))

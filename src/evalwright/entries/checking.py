@@ -222,6 +222,13 @@ def _check_price(
         reason = " ".join(printable(line) for line in str(error).splitlines()[:3])
         sentence = f"The whole run cannot be planned: {reason}"
         return None, [entry.problem("model", sentence)]
+    if price.high is None and price.unbounded:
+        sentence = (
+            f"Nothing limits how long an answer of {shown_text(entry.model)} may be, so nobody"
+            " can say what a run costs at most. Write arguments: {max_tokens: N}; a maintainer"
+            " can write max_tokens into the task."
+        )
+        return price, [entry.problem("model", sentence)]
     if price.high is None:
         sentence = (
             f"The price of {shown_text(entry.model)} is not known, so nobody can say what"

@@ -397,7 +397,8 @@ class _Reader:
         text = self.values[key]
         if isinstance(text, str) and text:
             return text
-        self._report(f"'{key}' must be text, not {kind_of(text)}.", key)
+        kind = "an empty one" if text == "" else kind_of(text)
+        self._report(f"'{key}' must be text, not {kind}.", key)
         return ""
 
     def _model(self) -> str:

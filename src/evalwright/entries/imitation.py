@@ -11,21 +11,21 @@ from evalwright.models.remote import providers
 
 _LOOKALIKES = {
     "a": "\u0430\u03b1",
-    "b": "\u0432\u03b2",
+    "b": "\u0432\u03b2\u0180",
     "c": "\u0441",
-    "d": "\u0501",
+    "d": "\u0501\u0111",
     "e": "\u0435\u03b5",
-    "h": "\u04bb\u0570\u043d",
+    "h": "\u04bb\u0570\u043d\u0127",
     "j": "\u0458",
     "k": "\u043a\u03ba",
-    "l": "1i|\u0456\u03b9\u0269\u026a\u0131\u04cf",
+    "l": "1i|\u0456\u03b9\u0269\u026a\u0131\u04cf\u0142",
     "m": "\u043c",
     "n": "\u03b7\u0578",
-    "o": "0\u043e\u03bf\u0585",
+    "o": "0\u043e\u03bf\u0585\u00f8",
     "p": "\u0440\u03c1",
     "q": "\u051b",
     "s": "\u0455",
-    "t": "\u0442\u03c4",
+    "t": "\u0442\u03c4\u0167",
     "u": "\u03c5\u057d",
     "v": "\u03bd",
     "w": "\u051d",
@@ -102,22 +102,27 @@ class KnownEntries:
         """Return an entry whose model an entry's label names, while its own model is another."""
         if not entry.label:
             return None
-        looks = looks_of(entry.label)
-        if looks == looks_of(last_part(entry.model)):
-            return None
-        for known in self._by_looks_of_model.get(looks, ()):
-            if last_part(known.model) != last_part(entry.model):
-                return known
+        own_looks = looks_of(last_part(entry.model))
+        for name in (entry.label, last_part(entry.label)):  # "GPT-5", "openai/GPT-5"
+            looks = looks_of(name)
+            if looks == own_looks:
+                return None
+            for known in self._by_looks_of_model.get(looks, ()):
+                if last_part(known.model) != last_part(entry.model):
+                    return known
         return None
 
     def labelled_as(self, entry: Entry) -> Entry | None:
         """Return an entry of another model whose label names this entry's model."""
-        known = self._by_looks.get(looks_of(last_part(entry.model)))
-        if known is None or not known.label:
-            return None
-        own_part = last_part(known.model)
-        is_own = looks_of(own_part) == looks_of(known.label)
-        return None if is_own or own_part == last_part(entry.model) else known
+        for name in (last_part(entry.model), entry.model):
+            known = self._by_looks.get(looks_of(name))
+            if known is None or not known.label:
+                continue
+            own_part = last_part(known.model)
+            is_own = looks_of(own_part) == looks_of(known.label)
+            if not is_own and own_part != last_part(entry.model):
+                return known
+        return None
 
 
 def last_part(model: str) -> str:

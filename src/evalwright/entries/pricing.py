@@ -20,12 +20,14 @@ class RunPrice:
         high: the most: all answers as long as they may be.
         requests: number of requests to the model.
         without_judge: whether a judge's share is not in it.
+        unbounded: whether nothing limits how long an answer may be, so that there is no most.
     """
 
     low: float | None
     high: float | None
     requests: int
     without_judge: bool
+    unbounded: bool = False
 
     def as_text(self) -> str:
         """The price for a person."""
@@ -75,6 +77,11 @@ def price_run(board: BoardFile, entry: Entry) -> RunPrice:
         high=_sum([part.most for part in parts]),
         requests=round(requests),
         without_judge=len(known_judges) < len(forecast.judges),
+        unbounded=any(
+            usage.output_tokens.most is None
+            for task in forecast.tasks
+            for usage in task.models.values()
+        ),
     )
 
 

@@ -208,8 +208,7 @@ def check_author(
         board: names its maintainers.
         author: whose pull request it is.
     """
-    names = {name.casefold() for name in board.entries.maintainers}
-    if not author or author.casefold() in names:
+    if not author or board.entries.is_maintainer(author):
         return []
     return [
         entry.problem(

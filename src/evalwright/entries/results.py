@@ -7,6 +7,7 @@ one that the board shows.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 from evalwright.analysis.model_series import ModelSeries, series_of
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.entries.entry_file import Entry
+from evalwright.models.model_interface import fingerprint_of
 from evalwright.runs.confirmed import confirm
 from evalwright.runs.published_scores import publish_scores
 from evalwright.runs.reader import Run, list_runs
@@ -23,6 +25,8 @@ from evalwright.tasks.safe_files import failing_as, place_of, read_json, write_f
 
 SHORT_IDENTITY_CHARS = 8
 """Characters of a run's identity in the name of its folder: enough for the runs of one entry."""
+
+_HEXADECIMAL = re.compile(r"[0-9a-f]{8,128}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +124,7 @@ def publish_result(run: Run, entry: str, folder: Path, identity: str) -> Path:
         RunError: the samples do not give the run's numbers, or the result cannot be written.
     """
     confirmed = confirm(run)
-    short_identity = identity[:SHORT_IDENTITY_CHARS]
+    short_identity = _short_identity(identity)
     date = str(run.data["started"])[:10]
     target = folder / entry / f"{date}-{short_identity}"
     for earlier in list_runs(folder / entry):
@@ -128,6 +132,13 @@ def publish_result(run: Run, entry: str, folder: Path, identity: str) -> Path:
             target = earlier.folder
     publish_scores(confirmed, target)
     return target
+
+
+def _short_identity(identity: str) -> str:
+    """Return the end of a result's folder: a record of another person may have any identity."""
+    if not _HEXADECIMAL.fullmatch(identity):
+        identity = fingerprint_of({"identity": identity})
+    return identity[:SHORT_IDENTITY_CHARS]
 
 
 def update_description(result: Result, entry: Entry) -> bool:

@@ -1,9 +1,17 @@
-"""The whole answer of a recorded sample: its text, and the calls of tools in the last reply."""
+"""The whole answer of a recorded sample, with the calls of tools in its last reply, and the calls
+that were expected.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+LOOP = "tool-loop"
+CALLS_SCORER = "tool-calls"
+CALLS_METADATA = "calls"
+"""Where the scorer `tool-calls` finds the expected calls, unless a task says otherwise."""
 
 
 def whole_answer(row: Mapping[str, Any]) -> str:
@@ -37,3 +45,75 @@ def written_calls(calls: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _short_arguments(arguments: Any) -> str:
     return "" if arguments == "{}" else str(arguments)
+
+
+def loop_facts(row: Mapping[str, Any]) -> dict[str, int | str]:
+    """Return how the strategy `tool-loop` came to an answer; nothing for other strategies.
+
+    Args:
+        row: a line of `samples.jsonl`.
+
+    Returns:
+        `steps` (replies), `tool_calls` and `failed_calls` (those carried out), and `ended`.
+    """
+    strategy = row.get("strategy") or {}
+    if strategy.get("name") != LOOP:
+        return {}
+    calls = strategy.get("tool_calls") or ()
+    return {
+        "steps": strategy.get("steps", 0),
+        "tool_calls": len(calls),
+        "failed_calls": sum(bool(call.get("is_error")) for call in calls),
+        "ended": strategy.get("ended", ""),
+    }
+
+
+def expected_calls(row: Mapping[str, Any]) -> str | None:
+    """Write the calls that the scorer `tool-calls` expected, a line for each.
+
+    The explorer writes them alike (`expectedCalls` in `web/src/data/sample.ts`).
+
+    Args:
+        row: a line of `samples.jsonl`.
+
+    Returns:
+        "no call" where none is wanted; None where the record says nothing of calls.
+    """
+    expected = (row.get("metadata") or {}).get(CALLS_METADATA)
+    scorers = {**(row.get("scores") or {}), **(row.get("score_failures") or {})}
+    if CALLS_SCORER not in scorers or not isinstance(expected, list):
+        return None
+    if expected and all(isinstance(turn, list) for turn in expected):
+        turns = (
+            f"turn {number}: {_written_turn(turn, separator=' ')}"
+            for number, turn in enumerate(expected, 1)
+        )
+        return "\n".join(turns)
+    return _written_turn(expected, separator="\n")
+
+
+def _written_turn(calls: list[Any], *, separator: str) -> str:
+    if not calls:
+        return "no call"
+    return separator.join(
+        _written_expectation(call)
+        if isinstance(call, dict) and "name" in call
+        else _as_json(call)
+        for call in calls
+    )
+
+
+def _written_expectation(call: Mapping[str, Any]) -> str:
+    """Write a call as a model's, and in brackets what else the row says of it."""
+    arguments = call.get("arguments") or {}
+    remarks = ", ".join(
+        f"{key} {_as_json(remark)}"
+        for key, remark in call.items()
+        if key not in ("name", "arguments") and remark
+    )
+    written = f"{call.get('name', '')}({_as_json(arguments) if arguments else ''})"
+    return f"{written} [{remarks}]" if remarks else written
+
+
+def _as_json(anything: Any) -> str:
+    return json.dumps(anything, ensure_ascii=False)

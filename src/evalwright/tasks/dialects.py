@@ -130,7 +130,8 @@ class Dialect(Protocol):
     It may have more: `check_used(settings, tasks)`, which raises ConfigurationError for a setting
     that none of its tasks of a run uses; `keys`, the keys that only its task files have;
     `takes_limit`, True if a run's limit is a setting of its tasks; `takes_among_others`, True if
-    its setting `among_others` lets a task that cannot be loaded fail alone.
+    its setting `among_others` lets a task that cannot be loaded fail alone; `files_from`, a
+    sentence on where its files come from, for messages that found none.
 
     Attributes:
         right_or_wrong: metrics whose scores are 0 or 1, for stopping rules.

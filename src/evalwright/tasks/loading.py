@@ -204,9 +204,29 @@ def names_like(
         for known_name in known_names
         if fnmatch.fnmatchcase(known_name, pattern)
     ]
+    if not matching and foreign:
+        raise _no_foreign_task(name, foreign[0], prefix, known_names)
     if not matching:
         raise _unknown_task(name, known_names)
     return matching
+
+
+def _no_foreign_task(
+    name: str, dialect: dialects.Dialect, prefix: str, known_names: Sequence[str]
+) -> UnknownName:
+    dialect_name = prefix.rstrip(":")
+    if known_names:
+        shown = f"`evalwright tasks list --dialect {dialect_name}`"
+        hint = f"No task's name fits the pattern; {shown} shows all of them."
+    else:
+        files_from = getattr(dialect, "files_from", "")
+        hint = (
+            f"There are no tasks of {dialect_name}: name their folder with --task-root"
+            f" DIR. {files_from}"
+        ).rstrip()
+    return UnknownName(
+        "task", name, [f"{prefix}{known_name}" for known_name in known_names], hint
+    )
 
 
 def _is_group(file: Path) -> bool:

@@ -76,6 +76,8 @@ def test_make_verify_add_and_show(name: str) -> None:
     assert done.code == 0 and "8 answers" in done.out
     done = typed("runs", "submit", "verify", name)
     assert (done.code, done.err) == (0, "") and "Verified: all 8 answers" in done.out
+    date = str(open_run("runs/mine").data["started"])[:10]
+    assert f"Not verified: that they are answers of 'scripted/me' of {date}" in done.out
     assert (
         json.loads(typed("runs", "submit", "verify", name, "--json").out)["ok"] is True
     )
@@ -90,7 +92,10 @@ def test_make_verify_add_and_show(name: str) -> None:
     assert [row["answer"] for row in added.rows()] == [
         row["answer"] for row in mine.rows()
     ]
-    assert typed("leaderboard", "board/mine", "runs/mine", "--html", "b.html").code == 0
+    done = typed("leaderboard", "board/mine", "runs/mine", "--html", "b.html")
+    assert done.code == 0
+    (note,) = re.findall(r"Submitted by others.*?: (.*)\.", " ".join(done.out.split()))
+    assert note.count("scripted/me") == 1
     assert (
         typed("runs", "submit", "add", name, "--to", "board").code == 0
     )  # the same again changes nothing

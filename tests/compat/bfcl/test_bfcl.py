@@ -19,6 +19,7 @@ from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tool_calls import ToolCall
 from evalwright.core.tools import ToolDefinition
 from evalwright.tasks.dialects import dialect
+from evalwright.tasks.loading import names_like
 from support.bounds import ends
 
 VERDICTS = Path(__file__).parent / "verdicts.jsonl"
@@ -222,6 +223,10 @@ def test_missing_files_are_a_sentence(tmp_path: Path) -> None:
         task_of(tmp_path, "multiple")
     with pytest.raises(UnknownName, match="multiple"):
         task_of(tmp_path, "multipel")
+    with pytest.raises(UnknownName, match="There are: multiple"):
+        task_of(tmp_path, "non_live")
+    with pytest.raises(TaskError, match="'multi_turn' of BFCL cannot be run"):
+        task_of(tmp_path, "multi_turn")
 
 
 @pytest.mark.parametrize(
@@ -376,3 +381,14 @@ def test_notations_made_to_be_slow_are_read_in_time(text: str) -> None:
             read_java(text, kind)
         for kind in ("dict", "array"):
             read_javascript(text, kind)
+
+
+def test_a_pattern_without_files_says_where_they_are(tmp_path: Path) -> None:
+    roots = {"task_root": [str(tmp_path)]}
+    with pytest.raises(UnknownName, match="pip install --no-deps bfcl-eval") as caught:
+        names_like("bfcl:*", roots)
+    assert "Did you mean" not in str(caught.value)
+    write(tmp_path, "multiple")
+    with pytest.raises(UnknownName, match="tasks list --dialect bfcl"):
+        names_like("bfcl:live*", roots)
+    assert names_like("bfcl:mul*", roots) == ["bfcl:multiple"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from evalwright.reports.explorer.page import write_page
+from evalwright.runs.reader import open_run
 from support.browser import IN_BROWSER, Tab, in_new_tab, until
 from support.calling_runs import HOSTILE_TEXT, calling_run
 from support.typed import typed
@@ -27,11 +29,27 @@ def test_calls_results_and_tools_are_in_the_terminal() -> None:
         "Tool calls 3 of 3",
         'look_up({"word": "ebb"})',
         "look_up: Look a word up.",
+        'Expected\n    look_up({"word": "ebb"})',
+        "3, 2 calls of tools, 1 failed",
     ):
         assert line in done.out, done.out
     assert "\x1b" not in done.out
     table = typed("runs", "samples", str(run.folder), "--where", "answer~ebb")
-    assert 'look_up({"word": "ebb"})' in table.out
+    assert table.out.count('look_up({"word": "ebb"})') == 2, table.out
+    assert "Expected" in table.out
+    for condition in ("target~ebb", "steps>2", "failed_calls=1", "ended=max_steps"):
+        found = typed("runs", "samples", str(run.folder), "--where", condition)
+        assert "tide" in found.out, condition
+    found = typed("runs", "samples", str(run.folder), "--where", "steps>3")
+    assert "No samples match" in found.out
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_an_analysis_shows_calls_and_what_was_expected() -> None:
+    run = calling_run(Path.cwd())
+    done = typed("runs", "show", str(run.folder), "--analysis")
+    assert 'Target: look_up({"word": "ebb"})' in done.out, done.out
+    assert 'Answer: look_up({"word": "ebb"})' in done.out, done.out
 
 
 @pytest.mark.usefixtures("own_folder")
@@ -74,5 +92,30 @@ class TestInBrowser:
             )
             await until(tab, "document.body.innerText.includes('Look a word up.')")
             assert await tab.evaluate("document.title") == title
+
+        in_new_tab(steps)
+
+    def test_two_runs_side_by_side_show_calls_the_question_and_what_was_expected(
+        self,
+    ) -> None:
+        run = calling_run(Path.cwd())
+        copy = Path("runs/copy")
+        shutil.copytree(run.folder, copy)
+        file = Path("page.html").resolve()
+        write_page([run, open_run(copy)], file, title="Calls", progress=lambda _: None)
+
+        async def steps(tab: Tab) -> None:
+            await tab.open(
+                file.as_uri() + "#/compare/calling/copy?task=calling&id=tide"
+            )
+            await until(tab, "document.querySelector('.answer-b') !== null")
+            text = "document.querySelector('.pair-of-samples').innerText"
+            shown = await tab.evaluate(text)
+            assert shown.count('look_up({"word": "ebb"})') == 3, shown
+            assert "Expected" in shown
+            assert "What is a tide?" in shown
+            assert "(empty)" not in shown
+            await tab.open(file.as_uri() + "#/run/calling/samples")
+            await until(tab, "document.body.innerText.includes('What is a tide?')")
 
         in_new_tab(steps)

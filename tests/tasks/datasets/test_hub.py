@@ -5,6 +5,7 @@ this machine still opens.
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -12,9 +13,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from support.forked import forked
 
 ROOT = Path(__file__).resolve().parents[3]
 TASK = """\
@@ -58,7 +62,7 @@ def answering(status: int) -> Iterator[tuple[str, list[str]]]:
 
 
 def command(
-    folder: Path, *arguments: str, **environment: str
+    folder: Path, *arguments: str, is_real: bool = False, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own, as the hub's library reads its settings once."""
     kept = {
@@ -72,10 +76,14 @@ def command(
         "EVALWRIGHT_HOME": str(folder / "home"),
         "PYTHONPATH": str(ROOT / "src"),
     }
+    variables = {**kept, **of_test, **environment}
+    words = ["-m", "evalwright", *arguments]
+    if not is_real:
+        return forked(words, folder, variables)
     return subprocess.run(
-        [sys.executable, "-m", "evalwright", *arguments],
+        [sys.executable, *words],
         cwd=folder,
-        env={**kept, **of_test, **environment},
+        env=variables,
         capture_output=True,
         text=True,
         timeout=120,
@@ -121,7 +129,8 @@ def test_a_closed_port(folder: Path, task: str) -> None:
 
 def test_a_proxy_that_refuses(folder: Path) -> None:
     with answering(403) as (proxy, asked):
-        done = command(folder, "tasks", "preview", "hub.yaml", HTTPS_PROXY=proxy)
+        words = ("tasks", "preview", "hub.yaml")
+        done = command(folder, *words, is_real=True, HTTPS_PROXY=proxy)
     check_sentence(done)
     assert 1 <= len(asked) <= 2, (
         "one request of ours, and one of the library's own; none is tried again"
@@ -177,6 +186,7 @@ def test_tasks_of_another_framework(folder: Path) -> None:
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 FILL_CACHE = """\
 import json, sys
+from importlib.util import find_spec
 from pathlib import Path
 import datasets
 rows = Path("rows.jsonl")
@@ -192,17 +202,26 @@ facts = json.loads(info.read_text()) | {"config_name": "default", "dataset_name"
 """
 
 
-@pytest.mark.parametrize("revision", [COMMIT, COMMIT[::-1]])
-def test_what_the_library_has_opens_without_the_hub_if_it_is_that_revision(
-    folder: Path, revision: str
-) -> None:
-    pytest.importorskip("datasets", reason="the extra `hub` is not installed")
+@pytest.fixture(scope="module")
+def filled_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the hub's library that has the rows of one revision."""
+    if find_spec("datasets") is None:
+        pytest.skip("the extra `hub` is not installed")
+    folder = tmp_path_factory.mktemp("filled")
     subprocess.run(
         [sys.executable, "-c", FILL_CACHE, COMMIT],
         cwd=folder,
         check=True,
         capture_output=True,
     )
+    return folder / "hf"
+
+
+@pytest.mark.parametrize("revision", [COMMIT, COMMIT[::-1]])
+def test_what_the_library_has_opens_without_the_hub_if_it_is_that_revision(
+    folder: Path, revision: str, filled_cache: Path
+) -> None:
+    shutil.copytree(filled_cache, folder / "hf")
     (folder / "hub.yaml").write_text(
         TASK.replace("revision: abc", f"revision: {revision}")
     )

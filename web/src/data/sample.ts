@@ -69,6 +69,8 @@ export function sampleOf(line: string): Sample {
   const data = raw;
   const answer = text(data.answer);
   const latencies = list(row(data.timing).latency);
+  const targets = list(data.targets).map(text);
+  const calls = targets.length ? null : expectedCalls(data);
   const strategy = row(data.strategy);
   return {
     task: text(data.task),
@@ -88,7 +90,7 @@ export function sampleOf(line: string): Sample {
     logLikelihoods: list(data.log_likelihoods).filter(
       (logLikelihood) => typeof logLikelihood === "number",
     ),
-    targets: list(data.targets).map(text),
+    targets: calls === null ? targets : [calls],
     passages: list(data.passages).map((passage) => ({
       id: text(row(passage).id),
       text: text(row(passage).text),
@@ -98,7 +100,9 @@ export function sampleOf(line: string): Sample {
     replies: list(data.responses).map((response, i) => replyOf(response, number(latencies[i]))),
     scores: scoresOf(data, answer, sourcesOf(data)),
     failure: failureOf(data.failure),
-    metadata: Object.entries(row(data.metadata)).map(([name, value]) => [name, asText(value)]),
+    metadata: Object.entries(row(data.metadata))
+      .filter(([name]) => calls === null || name !== CALLS_METADATA)
+      .map(([name, value]) => [name, asText(value)]),
     strategy: data.strategy
       ? {
           name: text(strategy.name),
@@ -111,6 +115,50 @@ export function sampleOf(line: string): Sample {
       : null,
     raw,
   };
+}
+
+const CALLS_SCORER = "tool-calls";
+const CALLS_METADATA = "calls";
+
+/**
+ * The calls that the scorer `tool-calls` expected, a line for each; null where the record says
+ * nothing of calls. The terminal writes them alike (`expected_calls` in `recorded_answers.py`).
+ */
+function expectedCalls(data: Row): string | null {
+  const expected = row(data.metadata)[CALLS_METADATA];
+  const isScored = CALLS_SCORER in row(data.scores) || CALLS_SCORER in row(data.score_failures);
+  if (!isScored || !Array.isArray(expected)) return null;
+  if (expected.length > 0 && expected.every(Array.isArray)) {
+    return expected.map((turn, i) => `turn ${i + 1}: ${expectedTurn(turn, " ")}`).join("\n");
+  }
+  return expectedTurn(expected, "\n");
+}
+
+function expectedTurn(calls: unknown[], separator: string): string {
+  if (!calls.length) return "no call";
+  return calls.map(expectedCall).join(separator);
+}
+
+function expectedCall(value: unknown): string {
+  const call = row(value);
+  if (!("name" in call)) return spaced(value);
+  const remarks = Object.entries(call)
+    .filter(([key, remark]) => key !== "name" && key !== "arguments" && !isEmpty(remark))
+    .map(([key, remark]) => `${key} ${spaced(remark)}`);
+  const written = `${text(call.name)}(${isEmpty(call.arguments) ? "" : spaced(call.arguments)})`;
+  return remarks.length ? `${written} [${remarks.join(", ")}]` : written;
+}
+
+function isEmpty(value: unknown): boolean {
+  return Array.isArray(value) ? !value.length : !Object.keys(row(value)).length;
+}
+
+/** JSON on one line, with spaces after commas and colons. */
+function spaced(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(spaced).join(", ")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "";
+  const pairs = Object.entries(value).map(([key, part]) => `${JSON.stringify(key)}: ${spaced(part)}`);
+  return `{${pairs.join(", ")}}`;
 }
 
 function messagesOf(prompt: unknown): Message[] {

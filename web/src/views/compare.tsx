@@ -726,7 +726,7 @@ interface PairProps extends ComparedProps {
 }
 
 const sameTexts = (a: Sample, b: Sample) =>
-  a.input === b.input && JSON.stringify(a.choices) === JSON.stringify(b.choices);
+  questionOf(a) === questionOf(b) && JSON.stringify(a.choices) === JSON.stringify(b.choices);
 
 function Pair({ catalog, a, b, runA, runB, pairs, place, at, of, step }: PairProps) {
   const samples = useRead(
@@ -771,8 +771,20 @@ function Pair({ catalog, a, b, runA, runB, pairs, place, at, of, step }: PairPro
   );
 }
 
+/** The sample's input, else what the user said last. */
+function questionOf(sample: Sample): string {
+  const message = sample.messages.filter(({ role }) => role === "user").at(-1);
+  const parts = message?.parts.filter((part) => typeof part === "string") ?? [];
+  return sample.input || parts.join("\n");
+}
+
+/** The text of the answer, and a line for each call of a tool in the last reply. */
 function answerOf(sample: Sample): string {
-  return sample.answer || (sample.choice === null ? "" : (sample.choices[sample.choice] ?? ""));
+  const calls = (sample.replies.at(-1)?.calls ?? []).map(
+    (call) => `${call.name}(${call.arguments === "{}" ? "" : call.arguments})`,
+  );
+  const choice = sample.choice === null ? "" : (sample.choices[sample.choice] ?? "");
+  return [sample.answer || choice, ...calls].filter(Boolean).join("\n");
 }
 
 function TwoSamples({
@@ -890,7 +902,7 @@ function Question({ sample }: { sample: Sample }) {
   return (
     <>
       <h3>Question</h3>
-      <Text value={sample.input} />
+      <Text value={questionOf(sample)} />
       {sample.choices.length > 0 && (
         <ol class="choices" type="A">
           {choices.map((choice, index) => (

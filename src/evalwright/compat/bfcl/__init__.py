@@ -8,6 +8,7 @@ first use.
 from evalwright.extend import lazy_names
 
 right_or_wrong = frozenset({"accuracy"})
+files_from = "BFCL's files are in a package: `pip install --no-deps bfcl-eval`."
 __getattr__, __dir__ = lazy_names(
     __name__, {"averages": "groups", "loading": "load names rules"}
 )

@@ -42,11 +42,7 @@ _RUNS_THEIR_CODE = (
 _ANOTHER_KIND = {
     "format_sensitivity": "it repeats other categories with other prompts in text",
     "memory": _RUNS_THEIR_CODE,
-    "multi_turn_base": _RUNS_THEIR_CODE,
-    "multi_turn_composite": _RUNS_THEIR_CODE,
-    "multi_turn_long_context": _RUNS_THEIR_CODE,
-    "multi_turn_miss_func": _RUNS_THEIR_CODE,
-    "multi_turn_miss_param": _RUNS_THEIR_CODE,
+    "multi_turn": _RUNS_THEIR_CODE,
     "web_search": "its tools search the web while the model answers",
 }
 """Why a category cannot be run here."""
@@ -147,7 +143,11 @@ def category_of(name: str, roots: Sequence[str | Path]) -> Category:
         )
     known = OLD_NAMES.get(name, name)
     if known not in categories:
-        raise UnknownName("category of BFCL", name, categories)
+        hint = (
+            f"There are: {', '.join(sorted(categories))}. A pattern names several, such"
+            " as 'bfcl:live_*'."
+        )
+        raise UnknownName("category of BFCL", name, categories, hint)
     category = categories[known]
     if category.answers is None and not (
         category.wants_no_call or category.wants_any_call

@@ -45,7 +45,7 @@ from evalwright.reports.model_samples import (
     read_samples,
 )
 from evalwright.runs.reader import Run
-from evalwright.runs.recorded_answers import whole_answer
+from evalwright.runs.recorded_answers import expected_calls, whole_answer
 from evalwright.runs.results import TaskResult
 
 LONGEST_TEXT_CHARS = 700
@@ -691,6 +691,8 @@ def _texts(
         yield ("Input" if passages else input_title), str(row["input"])
     if row["targets"]:
         yield "Target", ", ".join(map(str, row["targets"][:5]))
+    elif (calls := expected_calls(row)) is not None:
+        yield "Target", calls
     yield "Answer", whole_answer(row)
     yield "Explanation", str(score.get("explanation", ""))
 

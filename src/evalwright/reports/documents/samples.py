@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
@@ -10,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 from evalwright.reports import document as doc
 from evalwright.reports.documents.sentences import judge_names, sentence_blocks
 from evalwright.reports.text import cell_width, inert, shorten
-from evalwright.runs.recorded_answers import whole_answer, written_calls
+from evalwright.runs.recorded_answers import (
+    CALLS_METADATA,
+    expected_calls,
+    loop_facts,
+    whole_answer,
+    written_calls,
+)
 
 if TYPE_CHECKING:
     from evalwright.analysis.sample_search import FoundSample
@@ -208,9 +215,12 @@ def _on_one_line(text: str) -> str:
 
 
 def right_answers(row: Mapping[str, Any]) -> list[str]:
-    """List the right answers of a record: its targets, else the choices that are right."""
+    """List the right answers of a record: its targets, else the choices or calls that are right."""
     if row["targets"]:
         return [str(target) for target in row["targets"]]
+    calls = expected_calls(row)
+    if calls is not None:
+        return [calls]
     choices = row.get("choices") or ()
     gold = row.get("gold") or ()
     return [
@@ -300,15 +310,32 @@ def _full_facts(match: FoundSample, against: Run | None) -> list[tuple[str, str]
         facts.append(("Tokens", f"{n_input:,} in, {n_output:,} out"))
 
     latencies = row.get("timing", {}).get("latency", ())
-    times = [f"{seconds:.2f} s" for seconds in latencies if seconds]
+    # Options that were scored together have the same latency.
+    times = [f"{seconds:.2f} s" for seconds in dict.fromkeys(latencies) if seconds]
     if times:
-        # Options that were scored together have the same latency.
-        facts.append(("Latency", ", ".join(dict.fromkeys(times))))
+        facts.append(("Latency", ", ".join(times)))
 
+    if loop := loop_facts(row):
+        n_calls, n_failed = loop["tool_calls"], loop["failed_calls"]
+        facts.append(
+            ("Steps", f"{loop['steps']}, {n_calls} calls of tools, {n_failed} failed")
+        )
+        facts.append(("Ended by", str(loop["ended"])))
+
+    shown_elsewhere = {"doc", "row"}
+    if not row["targets"] and expected_calls(row) is not None:
+        shown_elsewhere.add(CALLS_METADATA)
     for name, metadata_value in row.get("metadata", {}).items():
-        if name not in ("doc", "row"):
-            facts.append((name, shorten(str(metadata_value), _LONGEST_CELL)))
+        if name not in shown_elsewhere:
+            facts.append((name, shorten(_written(metadata_value), _LONGEST_CELL)))
     return facts
+
+
+def _written(metadata_value: Any) -> str:
+    """Write lists and mappings as JSON, as the row has them; anything else as text."""
+    if isinstance(metadata_value, list | dict):
+        return json.dumps(metadata_value, ensure_ascii=False)
+    return str(metadata_value)
 
 
 def _choices(row: Mapping[str, Any]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from typing import Any
 from evalwright.analysis.sample_search import panel_verdicts
 from evalwright.core.errors import RunError
 from evalwright.core.requests import prompt_from
-from evalwright.runs.recorded_answers import whole_answer
+from evalwright.runs.recorded_answers import expected_calls, loop_facts, whole_answer
 from evalwright.runs.scores import hashed
 from evalwright.runs.writer import to_json
 
@@ -182,6 +182,10 @@ _FIXED_COLUMNS = (
     ("input_tokens", "Input tokens", False),
     ("cost", "US dollars", False),
     ("length", "Answer characters", False),
+    ("steps", "Steps", False),
+    ("tool_calls", "Tool calls", False),
+    ("failed_calls", "Failed calls", False),
+    ("ended", "Loop ended by", True),
     ("date", "Date", False),
 )
 """Columns that any run may have: name, title, and whether it is a category."""
@@ -457,7 +461,7 @@ def seconds_of(row: Mapping[str, Any]) -> float:
 
 
 def _numbers_of(row: Mapping[str, Any]) -> dict[str, float | str]:
-    """Return the cells on the responses: seconds, tokens, dollars, finish reason, answer length."""
+    """Return the cells on the responses: seconds, tokens, dollars, steps, finish reason, length."""
     cells: dict[str, float | str] = {}
     responses: Sequence[Mapping[str, Any]] = row.get("responses", ())
     if "answer" in row:
@@ -477,6 +481,7 @@ def _numbers_of(row: Mapping[str, Any]) -> dict[str, float | str]:
     ]
     if costs and len(costs) == len(responses):
         cells["cost"] = math.fsum(costs)
+    cells.update(loop_facts(row))
     if responses:
         cells["finish"] = str(responses[-1].get("finish_reason", ""))
     return cells
@@ -500,18 +505,23 @@ _IMAGE_WORDS = re.compile(r"\[image [^\]\n]{0,200}, SHA-256 [0-9a-f]{64}\]")
 
 
 def _question(row: Mapping[str, Any]) -> str:
-    """Return the question: the sample's input, else the last turn of the prompt."""
+    """Return the question: the sample's input, else what the user said last."""
     if row["input"]:
         return _IMAGE_WORDS.sub(" [image] ", str(row["input"]))
     prompt = prompt_from(row.get("prompt", ""))
     if isinstance(prompt, str):
         return prompt
-    return prompt[-1].text if prompt else ""
+    if not prompt:
+        return ""
+    of_user = [message.text for message in prompt if message.role == "user"]
+    return of_user[-1] if of_user else prompt[-1].text
 
 
 def _expected(row: Mapping[str, Any]) -> str:
-    """What was expected: the targets, or else the right options; "" where there is neither."""
+    """What was expected: the targets, else the right calls or options; "" where there is none."""
     targets = row.get("targets") or ()
+    if not targets and (calls := expected_calls(row)) is not None:
+        return calls
     choices = row.get("choices") or ()
     if not targets:
         targets = [

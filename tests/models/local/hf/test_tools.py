@@ -171,4 +171,4 @@ def test_a_template_without_a_known_form_or_without_tools_is_refused(
     )
     plain = make_tiny_model(tmp_path / "plain", "llama", chat=True)
     refusal = str(TransformersModel(str(plain)).refuses(request))
-    assert "does not take tools" in refusal
+    assert "does not take tools: its chat template has no place for them" in refusal

@@ -439,6 +439,20 @@ class TransformersModel(LocalModel):
                 )
         return super().refuses(request) or self.refuses_tools(request)
 
+    def cannot_carry(self, option: str) -> str:
+        """Return the sentence about an option that the model does not support."""
+        if option not in TOOL_OPTIONS:
+            return super().cannot_carry(option)
+        what_lacks = (
+            "its chat template has no place for them"
+            if self._has_template
+            else "it has no chat template"
+        )
+        return (
+            f"'{self.name}' does not take tools: {what_lacks}. Use a model that was made to"
+            " call tools, or a template with `tools` (-M chat_template=FILE)."
+        )
+
     def _mentions_tools(self) -> bool:
         """Return whether the chat template has a place for tools."""
         sources = (
