@@ -209,9 +209,7 @@ class Pool:
         """Return whether no data arrives on a used connection before it is reused."""
         if not self.distrusts and protocol.is_open():
             # What has come by now, the loop reads meanwhile, or it is found unread afterwards.
-            seconds = self._resting_seconds(protocol.idle_since or 0.0)
-            if seconds:
-                await asyncio.sleep(seconds)
+            await asyncio.sleep(self._resting_seconds(protocol.idle_since or 0.0))
             if not self.distrusts and protocol.is_clean():
                 return True
         for _ in range(2):
