@@ -21,9 +21,11 @@ from evalwright.core.errors import (
     RequestFailed,
     StoreError,
 )
+from evalwright.core.outcomes import CONTENT_FILTER
 from evalwright.core.requests import Embed, Request
 from evalwright.core.responses import RateLimits, Response, Usage
-from evalwright.engine.engine import Engine
+from evalwright.engine.budget import Budget, Limits
+from evalwright.engine.engine import Engine, RoleClient
 from evalwright.engine.opening import open_store
 from evalwright.engine.store_rows import MINE, Batch
 from evalwright.models.model_interface import Model, Pacing
@@ -89,6 +91,132 @@ def test_a_request_is_asked_once_and_answered_from_the_store_ever_after(
     )
     assert sorted(model.asked, key=int) == [str(n) for n in range(50)]
     assert again.usage == Usage() and again.cost is None
+
+
+async def miss_often(door: RoleClient) -> None:
+    """Ask for so much that is not in the store that the next request claims first."""
+    await asyncio.gather(*(door("t", question(f"missed {n}")) for n in range(80)))
+
+
+def test_after_many_misses_what_is_stored_is_found_by_its_claim(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Remote(slow_echo)
+    numbers = [n % 10 for n in range(40)]
+
+    async def store_ten(engine: Engine) -> None:
+        door = engine.door({"t": model})
+        await asyncio.gather(*(door("t", question(n)) for n in range(10)))
+
+    async def ask_again(engine: Engine) -> None:
+        door = engine.door({"t": model})
+        await miss_often(door)
+        looks = counted_looks(engine, monkeypatch)
+        await door("t", question("missed too"))
+        assert looks == []
+        counts = door.counts
+        assert (counts.requested, counts.asked, counts.stored) == (81, 81, 0)
+        answers = await asyncio.gather(*(door("t", question(n)) for n in numbers))
+        assert [answer.text for answer in answers] == [str(n) for n in numbers]
+        # Each of the ten, and the thirty that waited for them.
+        assert (counts.requested, counts.asked, counts.stored) == (121, 81, 40)
+        assert counts.joined == counts.failed == 0
+        # A request that is in the store is found at once from now on, and claims nothing.
+        looks.clear()
+        await door("t", question(3))
+        assert len(looks) == 1 and counts.stored == 41
+
+    with_engine(tmp_path, store_ten)
+    with_engine(tmp_path, ask_again)
+    assert len(model.asked) == 91
+
+
+def counted_looks(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> list[Sequence[bytes]]:
+    """Keep the keys of each look into the store from now on."""
+    store = engine._store
+    look = store.get_many
+    looks: list[Sequence[bytes]] = []
+
+    async def get_many(keys: Sequence[bytes]) -> list[Response | None]:
+        looks.append(keys)
+        return await look(keys)
+
+    monkeypatch.setattr(store, "get_many", get_many)
+    return looks
+
+
+def test_after_many_misses_a_filtered_answer_is_still_sent_again_once(
+    tmp_path: Path,
+) -> None:
+    async def filtered(request: Request) -> Response:
+        return Response(text="", finish_reason=CONTENT_FILTER, usage=Usage(1, 1))
+
+    model = Remote(filtered)
+
+    async def ask_one(engine: Engine) -> Response:
+        return await engine.door({"t": model})("t", question(1))
+
+    async def ask_again(engine: Engine) -> None:
+        door = engine.door({"t": model})
+        await miss_often(door)
+        model.reply = slow_echo
+        for _ in range(2):
+            assert (await door("t", question(1))).text == "1"
+        assert (door.counts.asked, door.counts.stored) == (81, 1)
+
+    assert with_engine(tmp_path, ask_one).text == ""
+    with_engine(tmp_path, ask_again, resend_empty=True)
+    assert with_engine(tmp_path, ask_one).text == "1"
+
+
+def test_after_many_misses_a_spent_budget_still_answers_what_is_stored(
+    tmp_path: Path,
+) -> None:
+    model = Remote(slow_echo)
+
+    async def ask(engine: Engine) -> None:
+        door = engine.door({"t": model})
+        await miss_often(door)
+        budget = Budget(Limits(requests=1))
+
+        async def paid(number: int | str) -> tuple[str, bool]:
+            reservation = budget.reservation()
+            try:
+                answer = await door.paid_by(reservation)("t", question(number))
+            finally:
+                reservation.close()
+            return answer.text, reservation.refused
+
+        assert await paid(1) == ("1", False)
+        with pytest.raises(RequestFailed, match="budget"):
+            await paid(2)
+        assert await paid("missed 7") == ("missed 7", False)
+        assert await paid(1) == ("1", False)
+        assert "2" not in model.asked
+
+    with_engine(tmp_path, ask)
+
+
+def test_after_many_misses_a_damaged_answer_is_asked_again(
+    tmp_path: Path, behind: Statements
+) -> None:
+    model = Remote(slow_echo)
+
+    async def ask_one(engine: Engine) -> None:
+        await engine.door({"t": model})("t", question(1))
+
+    async def ask_again(engine: Engine) -> None:
+        door = engine.door({"t": model})
+        await miss_often(door)
+        await door("t", question(1))
+        assert (door.counts.asked, door.counts.damaged) == (81, 1)
+
+    with_engine(tmp_path, ask_one)
+    behind(tmp_path, "UPDATE responses SET checksum=checksum+1")
+    with_engine(tmp_path, ask_again)
+    assert model.asked.count("1") == 2
 
 
 def test_each_door_counts_its_own(tmp_path: Path) -> None:

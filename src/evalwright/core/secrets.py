@@ -373,23 +373,56 @@ def mask_json(document: bytes) -> bytes:
 
 _MARKERS = (b"%", b"&", b"\\")
 """Of escaped forms: a document without one of them has none of the forms that have it."""
+_HEX_DIGITS = b"0123456789ABCDEFabcdef"
+_HEX_SIGNS = bytes.maketrans(
+    bytes(range(256)),
+    bytes(
+        ord("x" if sign in _HEX_DIGITS else "-" if sign in b" :" else ".")
+        for sign in range(256)
+    ),
+)
+"""Writes x for a hexadecimal digit, - for what may stand between two pairs, a point for others."""
+_HEX_SHAPES = (b"xx" * MIN_SECRET_CHARS, b"-".join([b"xx"] * MIN_SECRET_CHARS))
+"""The least that a form in hexadecimal has, without and with signs between."""
 
 
 @lru_cache(maxsize=4)
-def _by_marker(forms: tuple[bytes, ...]) -> tuple[tuple[bytes, list[bytes]], ...]:
-    """Group forms by the first marker in them, the empty one for those without."""
-    groups: dict[bytes, list[bytes]] = {}
+def _by_marker(
+    forms: tuple[bytes, ...],
+) -> tuple[
+    tuple[tuple[bytes, list[bytes]], ...], tuple[tuple[bytes, list[bytes]], ...]
+]:
+    """Group forms by what a document with them has: a marker, and a shape of hexadecimal digits.
+
+    The forms with neither are under the empty marker.
+    """
+    marked: dict[bytes, list[bytes]] = {}
+    shaped: dict[bytes, list[bytes]] = {}
     for form in forms:
         marker = next((each for each in _MARKERS if each in form), b"")
-        groups.setdefault(marker, []).append(form)
-    return tuple(groups.items())
+        signs = form.translate(_HEX_SIGNS)
+        shape = next((each for each in _HEX_SHAPES if each in signs), b"")
+        if shape and not marker:
+            shaped.setdefault(shape, []).append(form)
+        else:
+            marked.setdefault(marker, []).append(form)
+    return tuple(marked.items()), tuple(shaped.items())
 
 
 def _is_within(forms: tuple[bytes, ...], document: bytes) -> bool:
     """Return whether a document has one of the forms."""
-    for marker, marked_forms in _by_marker(forms):
+    marked, shaped = _by_marker(forms)
+    for marker, marked_forms in marked:
         if marker in document:
             for form in marked_forms:
+                if form in document:
+                    return True
+    if not shaped:
+        return False
+    signs = document.translate(_HEX_SIGNS)
+    for shape, shaped_forms in shaped:
+        if shape in signs:
+            for form in shaped_forms:
                 if form in document:
                     return True
     return False

@@ -276,12 +276,17 @@ class Reservation:
         if missing := await self._budget.hold(estimate):
             self._refuse(missing)
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether this sample may no longer begin."""
+        return bool(self._budget.reached) and not self._begun
+
     def refuse_if_spent(self) -> None:
         """Raise RequestFailed if this sample may no longer begin.
 
         Called before any work on sending a request.
         """
-        if self._budget.reached and not self._begun:
+        if self.is_spent:
             self._refuse(self._budget.reached)
 
     def _refuse(self, limit: str) -> NoReturn:

@@ -56,6 +56,8 @@ _MAX_LOCAL_SAMPLES = 16384
 _STOP_MARGIN_SHARE = 0.1
 _LAST_MOMENT_SECONDS = 0.2
 _CLOSE_SECONDS = 5.0
+_ENOUGH_MISSES = 64
+"""After so many requests in a row that were not in the store, the claim alone looks there."""
 _REMEMBERED = "(of an earlier run, and paid; --resend-empty sends it again)"
 
 
@@ -68,6 +70,7 @@ class Sender:
         "batcher",
         "fingerprint",
         "key",
+        "misses",
         "model",
         "named",
         "remote",
@@ -84,6 +87,8 @@ class Sender:
         self.model = model
         self.named = False
         """Whether the model's name has been written to the store."""
+        self.misses = 0
+        """How many requests in a row were not in the store."""
         self.batcher = batcher
         self.remote = remote
         self.speed = batcher.speed if batcher is not None else Speed()
@@ -313,34 +318,36 @@ class Engine:
                     return response
             self._in_flight[key] = []
             try:
-                stored = await self._stored(key, counts)
-                is_replaced = stored is not None and self._is_replaced(
-                    sender, key, stored
-                )
-                if is_replaced:
-                    stored = None
+                looks = not self._may_skip_look(sender, reservation)
+                stored = await self._stored(key, counts) if looks else None
+                is_replaced = False
                 if stored is not None:
+                    sender.misses = 0
+                    is_replaced = self._is_replaced(sender, key, stored)
+                if stored is not None and not is_replaced:
                     counts.stored += 1
-                    response = stored
+                    response, was_stored = stored, True
                 elif self._stopped is not None:
                     raise RequestFailed(self._stopped)
                 else:
-                    if reservation is not None:
+                    sender.misses += 1
+                    if looks and reservation is not None:
                         reservation.refuse_if_spent()
-                    response = await self._obtain(
+                    response, was_stored = await self._obtain(
                         sender,
                         request,
                         key,
                         payload,
                         counts,
                         reservation,
+                        has_looked=looks,
                         replaces=is_replaced,
                     )
             except BaseException as error:
                 self._end(key, error)
                 raise
-            self._end(key, (response, stored is not None))
-            if stored is not None:
+            self._end(key, (response, was_stored))
+            if was_stored:
                 await self.loop_turns().take()
             return response
         except RequestFailed as failed:
@@ -362,6 +369,19 @@ class Engine:
         except asyncio.CancelledError:
             counts.add_failure("cancelled")
             raise
+
+    def _may_skip_look(self, sender: Sender, reservation: Reservation | None) -> bool:
+        """Return whether the claim may be the first to look for a stored response.
+
+        A claim looks too, together with those of other requests. It takes longer where the response
+        is there, and a request that may not be sent makes none.
+        """
+        return (
+            sender.misses >= _ENOUGH_MISSES
+            and self._stopped is None
+            and self._store.broken is None
+            and (reservation is None or not reservation.is_spent)
+        )
 
     def _is_replaced(self, sender: Sender, key: bytes, stored: Response) -> bool:
         """Return whether a request is sent although its response is stored.
@@ -388,11 +408,13 @@ class Engine:
         counts: Counts,
         reservation: Reservation | None,
         *,
-        replaces: bool = False,
-    ) -> Response:
+        has_looked: bool,
+        replaces: bool,
+    ) -> tuple[Response, bool]:
         """Send the request, or wait for another process that is sending it.
 
-        `replaces` says that the response will replace a stored one.
+        `has_looked` says that the response was not in the store, or is replaced; `replaces`, that
+        it will replace a stored one. Returns also whether it was in the store before.
         """
         outbox = self._outbox
         assert outbox is not None
@@ -402,10 +424,17 @@ class Engine:
             while (outcome := await claim) != MINE:
                 if outcome == STORED:
                     stored = await self._stored(key, counts)
+                    if stored is not None and not (has_looked or elsewhere):
+                        sender.misses = 0
+                        if self._is_replaced(sender, key, stored):
+                            claim = _granted_claim()
+                            continue
+                        counts.stored += 1
+                        return stored, True
                     if stored is not None:
                         counts.joined += elsewhere
                         counts.stored += not elsewhere
-                        return stored
+                        return stored, False
                     # The stored row was damaged, and has been removed by now.
                     claim = outbox.claim(key)
                     continue
@@ -447,7 +476,7 @@ class Engine:
             outbox.names[sender.fingerprint] = storable_text(mask(sender.model.name))
         await outbox.put(row_of(key, sender.fingerprint, payload, response))
         counts.asked += 1
-        return response
+        return response, False
 
     def _remember(self, sender: Sender, key: bytes, failure: Failure) -> None:
         """Remember a failure that was the model's own and was paid for, so as not to pay again.

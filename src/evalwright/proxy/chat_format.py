@@ -39,6 +39,8 @@ EXTRAS = (
     "ignore_eos",
 )
 """Fields that few models take; they go into `generation_arguments`."""
+_USUAL = frozenset(("temperature",))
+"""What most requests have beside the messages and a limit: the others need not be looked for."""
 IGNORED = frozenset(
     (
         "user",
@@ -113,6 +115,10 @@ def read_sampling(
         fields.whole_number(name, 1, MAX_TOKENS)
         for name in ("max_completion_tokens", "max_tokens")
     ]
+    limit = next((limit for limit in limits if limit is not None), None)
+    if fields.are_within(_USUAL):
+        temperature = fields.number("temperature", 0.0, 100.0)
+        return Generate(prompt, max_tokens=limit, temperature=temperature), ()
     definitions = fields.rows("tools")
     for index, definition in enumerate(definitions or ()):
         _check_function(definition, f"tools[{index}]")
@@ -120,7 +126,7 @@ def read_sampling(
     extras = neutral_free(fields.extras(EXTRAS))
     request = Generate(
         prompt,
-        max_tokens=next((limit for limit in limits if limit is not None), None),
+        max_tokens=limit,
         temperature=fields.number("temperature", 0.0, 100.0),
         top_p=fields.number("top_p", 0.0, 1.0),
         stop=stop_strings(fields, "stop"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from evalwright.core.errors import EvalwrightError
@@ -35,12 +36,17 @@ class Fields:
     """
 
     def __init__(self, mapping: Any, where: str = "") -> None:
-        if not isinstance(mapping, Mapping):
+        # The check of dict alone is the quick one.
+        if not isinstance(mapping, dict) and not isinstance(mapping, Mapping):
             raise invalid(f"{where or 'The body'} must be a JSON object.", where)
         self._left = {
-            name: mapping[name] for name in mapping if mapping[name] is not None
+            name: content for name, content in mapping.items() if content is not None
         }
         self._where = where
+
+    def are_within(self, names: AbstractSet[str]) -> bool:
+        """Return whether no other fields than these are left to read."""
+        return self._left.keys() <= names
 
     def path(self, name: str) -> str:
         """Return a field's name as messages show it."""

@@ -81,9 +81,11 @@ class Served:
 
     Attributes:
         by_name: every name that a client may use, with the model.
+        names: the full names, sorted.
     """
 
     by_name: Mapping[str, Model]
+    names: tuple[str, ...]
 
     @classmethod
     def of(cls, models: Sequence[Model]) -> Served:
@@ -97,7 +99,7 @@ class Served:
         for alias, named in short.items():
             if len(named) == 1:
                 by_name.setdefault(alias, named[0])
-        return cls(by_name)
+        return cls(by_name, tuple(sorted({model.name for model in models})))
 
     def find(self, name: str, access: Access) -> Model:
         """Return the model that a client names.
@@ -106,6 +108,8 @@ class Served:
             Fault: there is none, or the token does not allow it.
         """
         model = self.by_name.get(name)
+        if model is not None and access.models is None:
+            return model
         allowed = self.allowed(access)
         if model is not None and model.name in allowed:
             return model
@@ -129,13 +133,12 @@ class Served:
 
     def allowed(self, access: Access) -> list[str]:
         """Return the full names of the models that a token allows."""
-        names = sorted({model.name for model in self.by_name.values()})
         if access.models is None:
-            return names
+            return list(self.names)
         allowed = {
             self.by_name[name].name for name in access.models if name in self.by_name
         }
-        return [name for name in names if name in allowed]
+        return [name for name in self.names if name in allowed]
 
 
 class Gateway:
@@ -554,14 +557,17 @@ def check_carried(inbound: Inbound, model: Model) -> None:
             " answer. Leave it out.",
             field,
         )
-    scores = any(isinstance(each, RollingLogLikelihood) for each in inbound.requests)
-    if scores and not model.echoes:
+    if not model.echoes and _scores_text(inbound):
         raise invalid(
             f"'{model.name}' gives no log-probabilities of a prompt: 'echo' with 'logprobs'"
             " needs a server with completions that echo them (-M interface=completions -M"
             " echo=true).",
             "echo",
         )
+
+
+def _scores_text(inbound: Inbound) -> bool:
+    return any(isinstance(each, RollingLogLikelihood) for each in inbound.requests)
 
 
 def _wraps_text(inbound: Inbound, model: Model) -> bool:

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections import Counter
 from dataclasses import replace
 from hashlib import blake2b
 from heapq import heappop, heappush
@@ -94,7 +93,7 @@ class Trajectory:
         self._sessions = sessions
         self._next: dict[bytes, int] = {}
         self._free: dict[bytes, list[int]] = {}
-        self._open: Counter[bytes] = Counter()
+        self._open: dict[bytes, int] = {}
 
     def take(self, digest: bytes, *, is_greedy: bool) -> Draw:
         """Return the draw of a request that has just arrived: a free one, else the next."""
@@ -108,7 +107,7 @@ class Trajectory:
             if not index:
                 self._sessions.count_another()
             self._next[digest] = index + 1
-        self._open[digest] += 1
+        self._open[digest] = self._open.get(digest, 0) + 1
         return Draw(self, digest, index, is_shared=is_greedy and index == 0)
 
     def is_open(self, digest: bytes) -> bool:
@@ -119,9 +118,9 @@ class Trajectory:
         """End a draw; `free_index` is its index if nobody got its answer."""
         if life != self.life:
             return
-        self._open[digest] -= 1
-        if not self._open[digest]:
-            del self._open[digest]
+        n_open = self._open.pop(digest) - 1
+        if n_open:
+            self._open[digest] = n_open
         if free_index is not None:
             heappush(self._free.setdefault(digest, []), free_index)
 

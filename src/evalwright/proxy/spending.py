@@ -45,6 +45,11 @@ class JointReservation(Reservation):
         finally:
             self.refused = any(member.refused for member in self._members)
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether one of the budgets is spent."""
+        return any(member.is_spent for member in self._members)
+
     def refuse_if_spent(self) -> None:
         """Raise RequestFailed if one of the budgets is spent."""
         for member in self._members:
@@ -113,6 +118,11 @@ class NothingNew(Reservation):
 
     def __init__(self, growth: Growth) -> None:
         self._growth = growth
+
+    @property
+    def is_spent(self) -> bool:
+        """True: nothing new may be stored."""
+        return True
 
     def refuse_if_spent(self) -> None:
         """Raise RequestFailed: the request would be stored."""

@@ -57,6 +57,7 @@ class _Protocol(ResponseHandler):
         self._pool = pool
         self.is_waiting = False
         self.idle_since: float | None = None
+        self._readable: select.poll | None = None
 
     def data_received(self, data: bytes) -> None:
         if not self.is_waiting and self.idle_since is not None:
@@ -64,16 +65,23 @@ class _Protocol(ResponseHandler):
             self.force_close()
         super().data_received(data)
 
+    def is_open(self) -> bool:
+        """Return whether the connection may take another request, as far as is known here."""
+        transport = self.transport
+        return not (transport is None or transport.is_closing() or self.should_close)
+
     def is_clean(self) -> bool:
         """Return whether no unrequested data has come, neither here nor in the system's buffer."""
-        if self.transport is None or self.transport.is_closing() or self.should_close:
+        if not self.is_open():
             return False
-        sock = self.transport.get_extra_info("socket")
-        if sock is None:
-            return True
-        readable = select.poll()
-        readable.register(sock.fileno(), select.POLLIN | select.POLLHUP)
-        return not readable.poll(0)
+        if self._readable is None:
+            assert self.transport is not None
+            sock = self.transport.get_extra_info("socket")
+            if sock is None:
+                return True
+            self._readable = select.poll()
+            self._readable.register(sock.fileno(), select.POLLIN | select.POLLHUP)
+        return not self._readable.poll(0)
 
 
 class Opened:
@@ -199,7 +207,8 @@ class Pool:
 
     async def _stays_silent(self, protocol: Any) -> bool:
         """Return whether no data arrives on a used connection before it is reused."""
-        if not self.distrusts and protocol.is_clean():
+        if not self.distrusts and protocol.is_open():
+            # What has come by now, the loop reads meanwhile, or it is found unread afterwards.
             await asyncio.sleep(self._resting_seconds(protocol.idle_since or 0.0))
             if not self.distrusts and protocol.is_clean():
                 return True

@@ -558,12 +558,18 @@ def get_nested(data: Any, *place: str) -> Any:
     return data
 
 
+_PLAIN_TYPES = frozenset((str, int, float, bool, list, type(None)))
+"""Types of most fields of a body, which are no mappings: to ask that takes longer."""
+
+
 def limit_within(body: Any) -> int | None:
     """Return the token limit in a body of any format, or None."""
     for name, value in body.items():
         if name in _LENGTH_LIMIT_FIELDS and type(value) is int:
             return value
-        if isinstance(value, Mapping) and (limit := limit_within(value)) is not None:
+        if type(value) in _PLAIN_TYPES or not isinstance(value, Mapping):
+            continue
+        if (limit := limit_within(value)) is not None:
             return limit
     return None
 
