@@ -150,10 +150,17 @@ _BY_NAME: dict[str, Names] = {
 
 
 class _NameType(click.types.StringParamType):
-    """A text that is one of some names, or a path."""
+    """A text that is one of some names, or a path; what it may be is for `original` to say."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, original: click.ParamType[Any]) -> None:
         self._names = names
+        self._original = original
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        """Return what the parameter's own type makes of the text."""
+        return self._original.convert(value, param, ctx)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -185,8 +192,9 @@ def _name_parameters(command: click.Command) -> None:
             else _BY_NAME.get(param.name or "")
         )
         names = by_name or _BY_METAVAR.get(param.metavar or "")
-        if names and isinstance(param.type, (click.types.StringParamType, LocalPath)):
-            param.type = _NameType(names)
+        is_text = isinstance(param.type, (click.types.StringParamType, LocalPath))
+        if names and is_text and not isinstance(param.type, _NameType):
+            param.type = _NameType(names, param.type)
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):
