@@ -94,3 +94,28 @@ def test_a_task_that_wants_no_calls_at_all_is_to_be_read_beside_others(
 def test_malformed_expected_calls_are_one(tmp_path: Path) -> None:
     (fault,) = faults_of(tmp_path, [{"arguments": {}}])
     assert "is a mapping with the `name`" in fault
+
+
+def _doubling(levels: int) -> dict[str, Any]:
+    definitions: dict[str, Any] = {
+        f"d{level}": {"allOf": [{"$ref": f"#/$defs/d{level + 1}"}] * 2}
+        for level in range(levels)
+    }
+    return {**definitions, f"d{levels}": {"type": "string"}}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"city": {"type": "string", "pattern": "^(a+)+$"}}},
+        {"properties": {"city": {"$ref": "#/$defs/d0"}}, "$defs": _doubling(40)},
+    ],
+    ids=["pattern", "references"],
+)
+def test_a_schema_without_end_is_a_fault(
+    tmp_path: Path, schema: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(TOOL, "parameters", {"type": "object", **schema})
+    gold = {"name": "weather", "arguments": {"city": "a" * 60 + "!"}}
+    (fault,) = faults_of(tmp_path, [gold])
+    assert "its schema cannot be checked: it takes more than" in fault

@@ -426,3 +426,27 @@ def test_long_arguments_and_many_calls_are_read_in_linear_time() -> None:
     )
     many = score([SEOUL], [call("weather", city="x" * 50, days=1)] * 5_000)
     assert (many.value, many.label) == (0, "wrong value")
+
+
+def test_a_call_made_to_be_slow_to_read_is_given_up() -> None:
+    """Marks that combine are sorted by Unicode's forms, in quadratic time."""
+    slow = "a" + "\u0301\u0327" * 200_000
+    with pytest.raises(ScoringError, match="gave up on an answer of 400,0"):
+        score([SEOUL], [call("weather", city=slow, days=3)])
+
+
+def test_long_lists_without_an_order_are_compared_in_a_moment() -> None:
+    def compared(n: int, shift: int) -> Any:
+        expected = [{"n": index, "name": f"Row {index}"} for index in range(n)]
+        actual = [{"n": index + shift, "name": f"row {index}"} for index in range(n)]
+        return compare(expected, actual[::-1], "loose", unordered=True)
+
+    assert compared(20_000, 0) is None
+    assert compared(20_000, 1).text.startswith('lacks {"n": 0')
+
+
+def test_lists_without_an_order_keep_what_is_equal_though_written_otherwise() -> None:
+    expected = [0.1 + 0.2, {"a": 1}, True, "Seoul"]
+    actual = ["seoul.", {"a": 1.0, "b": None}, True, 0.3]
+    assert compare(expected, actual, "loose", unordered=True) is None
+    assert compare([1], [True], "loose", unordered=True) is not None

@@ -240,3 +240,14 @@ def test_a_row_with_wrong_results_or_tools_is_said_before_anything_is_sent() -> 
         choosy = setup(tools=TOOLS, sampling=Sampling(tool_choice="nobody"))
         made = bind(name, choosy)
         assert "none of" in made.lacks(Sample("1"))
+
+
+def test_of_one_reply_so_many_calls_are_carried_out() -> None:
+    many = calls(*(("note", f'{{"text": "{n}"}}') for n in range(1_000)))
+    answer, sent = asked(loop(), Replies(many, "Noted."))
+    assert len(done) == 128
+    results = [message for message in answer.prompt if message.role == "tool"]
+    assert len(results) == 1_000
+    assert results[127].text == "noted 127" and not results[127].is_error
+    assert "was not carried out" in results[128].text and results[128].is_error
+    assert answer.text == "Noted." and len(sent) == 2

@@ -147,6 +147,20 @@ def test_python_outside_of_the_folder_is_not_run(folder: Path) -> None:
             "with OPENAI_API_KEY, which needs",
         ),
         (
+            {
+                "mcp": ["/tmp/theirs/uvx", "server"],
+                "env": {"K": "${OPENAI_API_KEY}", "PATH": "/tmp/theirs"},
+            },
+            "'/tmp/theirs/uvx server' with K (your OPENAI_API_KEY), PATH, which needs",
+        ),
+        (
+            {
+                "mcp": "https://tools.example.com/mcp",
+                "headers": {"Authorization": "Bearer ${OPENAI_API_KEY}"},
+            },
+            "with Authorization (your OPENAI_API_KEY), which needs",
+        ),
+        (
             {"mcp": "https://tools.example.com/mcp"},
             "sends what models call to the MCP server 'https://tools.example.com/mcp'",
         ),

@@ -8,6 +8,7 @@ import threading
 import time
 from datetime import date
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any, Literal, Optional, TypedDict
 
 import pytest
@@ -18,6 +19,7 @@ from evalwright.core.errors import ConfigurationError
 from evalwright.core.tool_calls import ToolCall
 from evalwright.tools.docstrings import parse_docstring
 from evalwright.tools.function_tool import FunctionTool, FunctionTools
+from evalwright.tools.python_files import load_tools
 from evalwright.tools.toolbox import Toolbox, ToolResult
 
 
@@ -446,6 +448,24 @@ def test_a_secret_in_a_result_is_masked(monkeypatch: pytest.MonkeyPatch) -> None
         return "key: sk-a-secret-of-this-test-1234"
 
     assert "sk-a-secret" not in called(leak, "{}").text
+
+
+def test_a_key_of_the_environment_in_an_error_of_a_file_is_masked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in the address that a failed request names: no model of ours needs to use the key."""
+    monkeypatch.setenv("WEATHER_API_KEY", "weather-5f0c81d2e9")
+    file = tmp_path / "weather.py"
+    file.write_text(
+        "import os\n"
+        "from evalwright import tool\n\n"
+        "@tool\n"
+        "def get_weather() -> str:\n"
+        "    raise OSError(f\"403 of ?appid={os.environ['WEATHER_API_KEY']}\")\n",
+        encoding="utf-8",
+    )
+    (get_weather,) = load_tools(file).tools
+    assert called(get_weather, "{}").text == "OSError: 403 of ?appid=[key]"
 
 
 def test_decorating_is_quick_enough_to_be_done_at_import() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -204,6 +206,9 @@ def test_a_name_that_shadows_another_tool_is_a_sentence() -> None:
         ("old-protocol", "Unsupported protocol version"),
         ("other-id", "it answered a request that was not sent (id '9999')"),
         ("same-names", "two of its tools have the name 'echo'"),
+        ("lone-surrogate", "it sent a message that cannot be read"),
+        ("no-utf-8", "it sent a message that cannot be read"),
+        ("deep-result", "it sent a message that cannot be read"),
         ("text-tools", "is not what the protocol says (tools"),
         ("too-huge-result", "it sent a message of more than 8 MiB"),
     ],
@@ -294,6 +299,81 @@ def odd() -> Iterator[str]:
 def test_an_address_that_is_no_server_is_a_sentence(kind: str, odd: str) -> None:
     message = fault(f"{odd}/{kind}", start_seconds=5 if kind == "other-id" else 60)
     assert message.startswith("The MCP server 'http://127.0.0.1")
+
+
+_TEXT = b'{"jsonrpc": "2.0", "id": %d, "result": {"content": [{"type": "text", "text": "%s"}]}}'
+_WRONG_CALL = b'{"jsonrpc": "2.0", "id": %d, "error": {"code": -32602, "message": "x is no city"}}'
+_ON_CALL = {
+    "accepted": (202, "application/json", b""),
+    "cut-text": (200, "application/json", _TEXT.replace(b"%s", b"\\ud800")),
+    "elsewhere": (307, "application/json", b""),
+    "forbidden": (403, "application/json", b"{}"),
+    "gone": (404, "text/plain", b""),
+    "overloaded": (503, "text/html", b"<html>"),
+    "page": (200, "text/html", b"<html>"),
+    "wrong-call": (400, "application/json", _WRONG_CALL),
+}
+
+
+class _FailsOnCall(BaseHTTPRequestHandler):
+    """Lists a tool, and answers its calls as its path says."""
+
+    def do_POST(self) -> None:
+        size = int(self.headers.get("content-length", 0))
+        message = json.loads(self.rfile.read(size))
+        identifier = message.get("id", 0)
+        results = {
+            "initialize": {
+                "protocolVersion": message.get("params", {}).get("protocolVersion"),
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "x", "version": "1"},
+            },
+            "tools/list": {
+                "tools": [{"name": "echo", "inputSchema": {"type": "object"}}]
+            },
+        }
+        status, kind, body = 202, "application/json", b""
+        if message["method"] in results:
+            reply = {
+                "jsonrpc": "2.0",
+                "id": identifier,
+                "result": results[message["method"]],
+            }
+            status, body = 200, json.dumps(reply).encode()
+        elif message["method"] == "tools/call":
+            status, kind, body = _ON_CALL[self.path.strip("/")]
+            body = body.replace(b"%d", str(identifier).encode())
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        self.send_header("location", "http://127.0.0.2:9/elsewhere")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def fails_on_call() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _FailsOnCall)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize("kind", sorted(set(_ON_CALL) - {"wrong-call"}))
+def test_what_an_address_breaks_is_no_models_fault(
+    kind: str, fails_on_call: str
+) -> None:
+    message = fault(f"{fails_on_call}/{kind}")
+    assert message.startswith("The MCP server 'http://127.0.0.1")
+
+
+def test_what_an_address_says_of_a_call_is_for_the_model(fails_on_call: str) -> None:
+    _, (result,) = answers(f"{fails_on_call}/wrong-call", ("echo", "{}"))
+    assert result.is_error and "x is no city" in result.text
 
 
 def test_headers_are_those_that_are_named(
@@ -410,6 +490,49 @@ def test_nothing_is_left_running() -> None:
 
         asyncio.run(run())
         listing = subprocess.run(
-            ["ps", "-eo", "args"], capture_output=True, text=True, check=True
+            ["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True
         )
         assert f"hostile_server.py {kind} {mark}" not in listing.stdout
+
+
+_OUTLIVED = """
+import asyncio, sys
+from evalwright.core.tool_calls import ToolCall
+from evalwright.tools.mcp_settings import read_server
+from evalwright.tools.mcp_tools import McpTools
+from evalwright.tools.toolbox import Toolbox
+
+async def main():
+    server = read_server({"mcp": sys.argv[1:]}, None)
+    async with Toolbox([McpTools(server, 600.0)], call_seconds=600.0) as toolbox:
+        print("ready", flush=True)
+        await toolbox.call(ToolCall("echo"))
+
+asyncio.run(main())
+"""
+
+
+def test_a_server_does_not_outlive_a_run_that_is_killed() -> None:
+    """Also one that waits for something else than its input."""
+    mark = f"outlived-{os.getpid()}"
+    run = subprocess.Popen(
+        [sys.executable, "-c", _OUTLIVED, *hostile("silent"), mark],
+        stdout=subprocess.PIPE,
+    )
+    assert run.stdout is not None
+    assert run.stdout.readline() == b"ready\n"
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    run.stdout.close()
+
+    def is_running() -> bool:
+        listing = subprocess.run(
+            ["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True
+        )
+        return f"hostile_server.py silent {mark}" in listing.stdout
+
+    for _ in range(600):
+        if not is_running():
+            return
+        time.sleep(0.1)
+    pytest.fail("the server runs on")

@@ -337,7 +337,7 @@ def _reader_of_faults(
 
 
 LONG = 20_000
-"""Characters from which an answer is scored in the bounded process.
+"""Characters, those of calls included, from which an answer is scored in the bounded process.
 
 A scorer can set another number as its attribute `long`.
 """
@@ -353,7 +353,8 @@ def _limited(
     long: int = getattr(registry.get(kind), "long", LONG)
 
     def score(sample: Sample, answer: Answer) -> Scored:
-        if len(answer.text) <= long:
+        n_chars = len(answer.text) + _chars_of_calls(answer)
+        if n_chars <= long:
             outcome: Scored = function(sample, answer)
             return outcome
         try:
@@ -362,12 +363,20 @@ def _limited(
             )
         except bounded.LimitExceeded as error:
             raise ScoringError(
-                f"The scorer '{kind}' gave up on an answer of {len(answer.text):,}"
-                f" characters: {error}."
+                f"The scorer '{kind}' gave up on an answer of {n_chars:,} characters:"
+                f" {error}."
             ) from None
         return outcome
 
     return score
+
+
+def _chars_of_calls(answer: Answer) -> int:
+    return sum(
+        len(call.name) + len(call.arguments)
+        for response in answer.responses
+        for call in response.tool_calls
+    )
 
 
 def _score_in_process(

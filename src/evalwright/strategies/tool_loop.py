@@ -28,13 +28,19 @@ from evalwright.strategies.generate import tool_fault
 from evalwright.strategies.sampling import TARGET, Sampling, answer_from
 from evalwright.strategies.task_setup import Setup
 from evalwright.tools.scripted_results import ScriptedResult, read_results
-from evalwright.tools.toolbox import CALL_SECONDS, RESULT_CHARS, Toolbox
+from evalwright.tools.toolbox import CALL_SECONDS, RESULT_CHARS, Toolbox, ToolResult
 
 MAX_STEPS = 10
 """Most replies of the model to one user turn, unless a task says otherwise."""
 MOST_STEPS = 1_000
 MOST_SECONDS = 3_600.0
 MOST_RESULT_CHARS = 10_000_000
+MAX_CALLS_OF_REPLY = 128
+"""Calls of one reply that are carried out, as many as providers offer tools."""
+_TOO_MANY_CALLS = ToolResult(
+    f"The call was not carried out: of one reply, {MAX_CALLS_OF_REPLY} calls are.",
+    is_error=True,
+)
 
 
 @dataclass(slots=True)
@@ -171,8 +177,12 @@ class ToolLoop:
         self, talk: _Conversation, response: Response, toolbox: Toolbox
     ) -> None:
         turns = [reply_turn(response)]
-        for call in response.tool_calls:
-            result = await toolbox.call(call)
+        for index, call in enumerate(response.tool_calls):
+            result = (
+                await toolbox.call(call)
+                if index < MAX_CALLS_OF_REPLY
+                else _TOO_MANY_CALLS
+            )
             turns.append(result_turn(call, result.text, is_error=result.is_error))
             talk.calls.append(
                 {

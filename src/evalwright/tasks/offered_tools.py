@@ -145,16 +145,7 @@ def _read_server(
     entry: Mapping[str, Any], at: KeyPath, document: Document
 ) -> McpServer:
     server = read_server(entry, document.folder(at))
-    variables = sorted(server.env) + sorted(server.headers)
-    having = f" with {', '.join(variables)}" if variables else ""
-    document.require_trust(
-        at,
-        (
-            f"sends what models call to {server.label}{having}"
-            if server.url
-            else f"starts {server.label}{having}"
-        ),
-    )
+    document.require_trust(at, server.permission)
     from evalwright.tools.mcp_tools import check_installed
 
     check_installed()

@@ -64,6 +64,16 @@ class HttpConnection:
             yield streams[0], streams[1]
 
 
+def _is_refusal(status: int, content_type: str) -> bool:
+    """Return whether a reply says that the server, or what stands before it, is at fault.
+
+    An error of the protocol that another status carries is about one call.
+    """
+    if status in (401, 403, 429) or status >= 500:
+        return True
+    return status >= 400 and not content_type.startswith("application/json")
+
+
 def _bounded_transport(connection: HttpConnection) -> Any:
     import httpx2
 
@@ -102,6 +112,10 @@ def _bounded_transport(connection: HttpConnection) -> Any:
                 )
                 await response.aclose()
                 raise httpx2.ReadError("The response is compressed.")
+            if request.method == "POST" and _is_refusal(response.status_code, kind):
+                connection.fault = (
+                    f"it answered with HTTP status {response.status_code}"
+                )
             response.stream = BoundedStream(
                 response.stream, MAX_STREAM_BYTES if is_stream else MAX_RESPONSE_BYTES
             )

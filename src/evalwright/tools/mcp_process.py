@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -27,6 +29,9 @@ MAX_STRAY_LINES = 50
 STOP_SECONDS = 2.0
 """Seconds in which a server may end by itself, and then after SIGTERM."""
 _MAX_ERROR_BYTES = 4_000
+_MESSAGE = re.compile(rb'\s*\{.*"jsonrpc"', re.DOTALL)
+_GUARD = 'read -r _; kill -9 "-$1"'
+"""A shell program that ends a server's group when its own input ends: with us, however we end."""
 
 
 class ServerProcess:
@@ -64,6 +69,7 @@ class ServerProcess:
             limit=MAX_MESSAGE_BYTES,
             start_new_session=True,
         )
+        guard = _start_guard(process.pid)
         to_client, client_reads = anyio.create_memory_object_stream[
             SessionMessage | Exception
         ](0)
@@ -85,6 +91,7 @@ class ServerProcess:
                 await stopping
                 raise
             finally:
+                _end_guard(guard)
                 for stream in (to_client, client_reads, client_writes, from_client):
                     stream.close()
 
@@ -133,6 +140,10 @@ class ServerProcess:
         try:
             message = jsonrpc_message_adapter.validate_json(line, by_name=False)
         except (ValueError, RecursionError):
+            if _MESSAGE.match(line):
+                # Whoever waits for this reply would wait for the whole time of the call.
+                self.fault = "it sent a message that cannot be read"
+                return None
             self._stray_lines += 1
             if self._stray_lines > MAX_STRAY_LINES:
                 self.fault = (
@@ -208,6 +219,29 @@ class ServerProcess:
             if transport is not None:
                 with suppress(PermissionError):
                     transport.close()
+
+
+def _start_guard(group: int) -> subprocess.Popen[bytes] | None:
+    """Start what ends a server that outlives us, after a SIGKILL say; None where it cannot."""
+    with suppress(OSError):
+        return subprocess.Popen(
+            ["/bin/sh", "-c", _GUARD, "sh", str(group)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    return None
+
+
+def _end_guard(guard: subprocess.Popen[bytes] | None) -> None:
+    """End a guard before its input does: the number of the group may soon be another's."""
+    if guard is None:
+        return
+    guard.kill()
+    guard.wait()
+    assert guard.stdin is not None
+    guard.stdin.close()
 
 
 async def _drain(output: asyncio.StreamReader) -> None:

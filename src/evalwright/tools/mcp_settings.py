@@ -62,6 +62,16 @@ class McpServer:
         where = without_login(self.url) if self.url else shlex.join(parts)
         return f"the MCP server '{where[:120]}'"
 
+    @property
+    def permission(self) -> str:
+        """What it would do and get, for whoever decides whether it may: nothing is left out."""
+        places = [*sorted(self.env.items()), *sorted(self.headers.items())]
+        having = ", ".join(_with_variables(*place) for place in places)
+        end = f" with {having}" if having else ""
+        if self.url:
+            return f"sends what models call to {self.label}{end}"
+        return f"starts the MCP server '{shlex.join(self.command)}'{end}"
+
     def as_dict(self) -> dict[str, Any]:
         """Return its settings for records: plain JSON, with the names of variables alone."""
         settings: dict[str, Any] = {
@@ -209,6 +219,12 @@ def _texts_by_name(setting: Any, key: str) -> dict[str, str]:
             ' {NAME: "${NAME}"}.'
         )
     return dict(setting)
+
+
+def _with_variables(name: str, text: str) -> str:
+    """Return the name of a variable or header, and which variables of ours fill it."""
+    ours = [variable for variable in _VARIABLE.findall(text) if variable != name]
+    return f"{name} (your {', '.join(ours)})" if ours else name
 
 
 def _is_loopback(url: str) -> bool:

@@ -326,11 +326,18 @@ def _text_of(result: Any) -> str:
 def _protocol_error(error: Exception) -> str | None:
     """Return what the server says of one call, for the model; None if the session is at its end."""
     from mcp.shared.exceptions import MCPError
-    from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+    from mcp.types import (
+        CONNECTION_CLOSED,
+        INVALID_REQUEST,
+        PARSE_ERROR,
+        REQUEST_TIMEOUT,
+    )
 
     if not isinstance(error, MCPError):
         return None
-    if error.error.code in (CONNECTION_CLOSED, REQUEST_TIMEOUT):
+    # The last two are also what the client says of replies that are none: no call is to blame.
+    at_an_end = (CONNECTION_CLOSED, REQUEST_TIMEOUT, INVALID_REQUEST, PARSE_ERROR)
+    if error.error.code in at_an_end:
         return None
     return f"The call was refused: {error.error.message[:2_000]}"
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, EvalwrightError, check_known
 from evalwright.core.private import check_ordinary
+from evalwright.core.secrets import remember_environment
 from evalwright.tools.function_tool import FunctionTool
 
 MAX_FILE_BYTES = 4 << 20
@@ -47,6 +48,7 @@ def load_tools(path: Path, name: str = "") -> PythonFileTools:
             f"The file '{path}' with tools cannot be read: {error.strerror}."
         ) from None
     digest = hashlib.sha256(content).hexdigest()
+    remember_environment()  # what it returns or raises may repeat any key that it finds there
     module = _run_file(path, content, digest)
     tools = [
         member for member in vars(module).values() if isinstance(member, FunctionTool)

@@ -9,6 +9,13 @@ from typing import Any
 
 OBJECT: dict[str, Any] = {"type": "object", "properties": {"x": {"type": "string"}}}
 
+UNREADABLE = {
+    "lone-surrogate": '"\\ud800"',
+    "no-utf-8": '"\xff\xfe"',
+    "deep-result": "[" * 100_000 + "]" * 100_000,
+}
+"""Texts of results that no strict reader of JSON takes."""
+
 
 def deep(levels: int) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "object"}
@@ -85,6 +92,11 @@ def answer_call(kind: str, identifier: Any) -> None:
                     "params": {"level": "info", "data": "x"},
                 }
             )
+    elif kind in UNREADABLE:
+        result = f'{{"content": [{{"type": "text", "text": {UNREADABLE[kind]}}}]}}'
+        line = f'{{"jsonrpc": "2.0", "id": {identifier}, "result": {result}}}\n'
+        sys.stdout.buffer.write(line.encode("latin-1"))
+        sys.stdout.flush()
     elif kind == "no-content":
         send({"id": identifier, "result": {"content": 7}})
     elif kind == "huge-result":

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
+from evalwright import bounded
 from evalwright.analysis.task_checks.findings import Check, Finding
 from evalwright.analysis.task_checks.material import (
     Material,
@@ -16,7 +17,7 @@ from evalwright.analysis.task_checks.material import (
 )
 from evalwright.analysis.task_checks.scripted_replies import Reply
 from evalwright.analysis.words import counted
-from evalwright.core.errors import ConfigurationError, ScoringError
+from evalwright.core.errors import ScoringError, UsageError
 from evalwright.core.requests import Generate, Request
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
@@ -176,15 +177,17 @@ def _fault_of_arguments(call: ExpectedCall, tool: ToolDefinition) -> str:
     if optional:
         return f"'{min(optional)}' is required, so it is not optional"
     try:
-        fault = first_fault(schema, call.gold_arguments())
-    except (ConfigurationError, TypeError, ValueError, AttributeError) as error:
+        fault: str = bounded.call(first_fault, schema, call.gold_arguments())
+        if fault:
+            return fault
+        for name, values in call.accepted.items():
+            for accepted in values[1:]:
+                if _fits(known[name], values[0]) and not _fits(known[name], accepted):
+                    return f"an alternative of '{name}' does not fit the schema"
+    except bounded.LimitExceeded as error:
+        return f"its schema cannot be checked: {error}"
+    except (UsageError, bounded.Raised) as error:
         return f"its schema cannot be used: {error}".removesuffix(".")
-    if fault:
-        return fault
-    for name, values in call.accepted.items():
-        for accepted in values[1:]:
-            if _fits(known[name], values[0]) and not _fits(known[name], accepted):
-                return f"an alternative of '{name}' does not fit the schema"
     return ""
 
 
@@ -202,7 +205,7 @@ def _without_formats(part: Any) -> Any:
 
 
 def _fits(schema: object, argument: object) -> bool:
-    return isinstance(schema, dict) and not first_fault(schema, argument)
+    return isinstance(schema, dict) and not bounded.call(first_fault, schema, argument)
 
 
 def _first_error(answer: Answer) -> str:

@@ -26,6 +26,11 @@ ALIKE = 0.6
 MAX_COMPARED_CHARS = 2_000
 """Characters of a text whose wording is compared; equality looks at all of it."""
 MAX_SHOWN_CHARS = 60
+MAX_PAIRED = 200
+"""Elements of a list without an order that are compared each with each.
+
+Those that are written alike are paired before, so more of them are lists that differ.
+"""
 
 _MARKS = re.compile(r"[^\w\s]|[\s_]")
 _DIGITS = re.compile(r"\d+")
@@ -210,17 +215,54 @@ def _compare_lists(
             (compare(inner, actual[index], match), f"in element {index + 1} ")
             for index, inner in enumerate(expected)
         )
+    wanted, written = _unlike(expected, actual, match)
     pairs = pair_up(
-        len(expected),
-        len(actual),
-        lambda wanted, written: (
-            compare(expected[wanted], actual[written], match) is None
-        ),
+        len(wanted[:MAX_PAIRED]),
+        len(written[:MAX_PAIRED]),
+        lambda first, second: compare(wanted[first], written[second], match) is None,
     )
-    lacking = [index for index in range(len(expected)) if index not in pairs]
+    lacking = [element for index, element in enumerate(wanted) if index not in pairs]
     if not lacking:
         return None
-    return Difference(WRONG_VALUE, f"lacks {shown(expected[lacking[0]])}")
+    return Difference(WRONG_VALUE, f"lacks {shown(lacking[0])}")
+
+
+def _unlike(
+    expected: Sequence[Any], actual: Sequence[Any], match: Match
+) -> tuple[list[Any], list[Any]]:
+    """Return the elements of two lists that are left once those written alike are paired."""
+    spellings = [_spelling(element, match) for element in actual]
+    free = Counter(spellings)
+    wanted: list[Any] = []
+    for element in expected:
+        spelling = _spelling(element, match)
+        if free[spelling] > 0:
+            free[spelling] -= 1
+        else:
+            wanted.append(element)
+    written: list[Any] = []
+    for element, spelling in zip(actual, spellings, strict=True):
+        if free[spelling] > 0:
+            free[spelling] -= 1
+            written.append(element)
+    return wanted, written
+
+
+def _spelling(document: Any, match: Match) -> str:
+    """Return a text that two JSON values share only if `compare` finds them equal."""
+    return json.dumps(_folded(document, match), sort_keys=True)
+
+
+def _folded(document: Any, match: Match) -> Any:
+    if isinstance(document, str):
+        return normalise(document, match)
+    if isinstance(document, float) and document.is_integer():
+        return int(document)
+    if isinstance(document, Mapping):
+        return {repr(name): _folded(inner, match) for name, inner in document.items()}
+    if isinstance(document, list | tuple):
+        return [_folded(inner, match) for inner in document]
+    return document
 
 
 def _first(differences: Any) -> Difference | None:
