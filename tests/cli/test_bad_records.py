@@ -180,6 +180,10 @@ def _judged(row: dict[str, Any], **parts: Any) -> None:
     )
 
 
+def _called(row: dict[str, Any], calls: Any) -> None:
+    row["prompt"] = [["user", "x"], ["assistant", "", {"tool_calls": calls}]]
+
+
 FORMS: dict[str, Callable[[dict[str, Any]], object]] = {
     "failure with more": lambda row: row.update(
         failure={"kind": "k", "party": "model", "message": "m", "x": 1}
@@ -195,6 +199,11 @@ FORMS: dict[str, Callable[[dict[str, Any]], object]] = {
     "choices a number": lambda row: row.update(choices=5),
     "gold a text": lambda row: row.update(gold=["a"]),
     "passages texts": lambda row: row.update(passages=["a"]),
+    "calls of a turn numbers": lambda row: _called(row, [5]),
+    "calls of a turn nothing": lambda row: _called(row, None),
+    "calls of a turn without texts": lambda row: _called(
+        row, [{"name": "f", "arguments": {}}]
+    ),
     "timing a list": lambda row: row.update(timing=[1]),
     "times texts": lambda row: row.update(timing={"latency": ["long"]}),
     "tokens a text": lambda row: row.update(

@@ -31,7 +31,7 @@ from evalwright.core.tasks import MetricSpec
 from evalwright.core.text import printable
 from evalwright.runs.impossible import impossible_figure
 from evalwright.runs.older_records import UNDECIDED, left_out, upgrade_row, upgrade_run
-from evalwright.runs.records import record_from
+from evalwright.runs.records import TOOL_CALLS, record_from
 from evalwright.runs.results import GroupResult, TaskResult
 from evalwright.runs.writer import (
     RUN_FILE,
@@ -502,7 +502,25 @@ def row_of(line: bytes, where: str) -> dict[str, Any]:
         raise RunError(
             f"{where} is not a sample record: '{path}' is {problem}."
         ) from None
+    if isinstance(row.get("prompt"), list) and not all(map(_is_turn, row["prompt"])):
+        raise RunError(
+            f"{where} is not a sample record: 'prompt' has a turn with malformed calls."
+        )
     return upgrade_row(row)
+
+
+def _is_turn(turn: Any) -> bool:
+    """Return whether the calls of a conversation's turn, if it has any, can be read as such."""
+    marks = turn[2] if isinstance(turn, list) and len(turn) > 2 else None
+    if not isinstance(marks, dict) or TOOL_CALLS not in marks:
+        return True
+    calls = marks[TOOL_CALLS]
+    return isinstance(calls, list) and all(
+        isinstance(call, dict)
+        and isinstance(call.get("name"), str)
+        and isinstance(call.get("arguments"), str)
+        for call in calls
+    )
 
 
 _IMPOSSIBLE = {
