@@ -490,7 +490,7 @@ def test_nothing_is_left_running() -> None:
 
         asyncio.run(run())
         listing = subprocess.run(
-            ["ps", "-eo", "args"], capture_output=True, text=True, check=True
+            ["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True
         )
         assert f"hostile_server.py {kind} {mark}" not in listing.stdout
 
@@ -527,7 +527,7 @@ def test_a_server_does_not_outlive_a_run_that_is_killed() -> None:
 
     def is_running() -> bool:
         listing = subprocess.run(
-            ["ps", "-eo", "args"], capture_output=True, text=True, check=True
+            ["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True
         )
         return f"hostile_server.py silent {mark}" in listing.stdout
 

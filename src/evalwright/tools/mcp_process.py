@@ -30,7 +30,7 @@ STOP_SECONDS = 2.0
 """Seconds in which a server may end by itself, and then after SIGTERM."""
 _MAX_ERROR_BYTES = 4_000
 _MESSAGE = re.compile(rb'\s*\{.*"jsonrpc"', re.DOTALL)
-_GUARD = 'read -r _; kill -9 -- "-$1"'
+_GUARD = 'read -r _; kill -9 "-$1"'
 """A shell program that ends a server's group when its own input ends: with us, however we end."""
 
 
