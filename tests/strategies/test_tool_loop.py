@@ -246,6 +246,7 @@ def test_of_one_reply_so_many_calls_are_carried_out() -> None:
     many = calls(*(("note", f'{{"text": "{n}"}}') for n in range(1_000)))
     answer, sent = asked(loop(), Replies(many, "Noted."))
     assert len(done) == 128
+    assert not isinstance(answer.prompt, str)
     results = [message for message in answer.prompt if message.role == "tool"]
     assert len(results) == 1_000
     assert results[127].text == "noted 127" and not results[127].is_error
