@@ -450,6 +450,17 @@ def test_a_secret_in_a_result_is_masked(monkeypatch: pytest.MonkeyPatch) -> None
     assert "sk-a-secret" not in called(leak, "{}").text
 
 
+def test_a_secret_that_the_cut_goes_through_leaves_no_part() -> None:
+    from evalwright.core.secrets import remember
+    from evalwright.tools.model_texts import result_text
+
+    secret = "sk-a-secret-at-the-end-5678"
+    remember(secret)
+    for n_kept in range(1, len(secret)):
+        text = result_text(f"key: {secret} and more", len("key: ") + n_kept)
+        assert "sk-" not in text and "secret" not in text, text
+
+
 def test_a_key_of_the_environment_in_an_error_of_a_file_is_masked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,8 @@ from evalwright.core.secrets import mask
 
 MAX_ERROR_CHARS = 2_000
 """Most characters of an error that a model reads."""
+LONGEST_SECRET_CHARS = 10_000
+"""Characters behind a cut in which a secret that begins before it must end."""
 HIDDEN_PATH = "[path]"
 _PATH = re.compile(
     r"(?<![\w:/.])(?:file://)?(/[^/\s'\"<>|:,;()]+)(?:/[^/\s'\"<>|:,;()]+)+/?"
@@ -26,8 +28,9 @@ def result_text(text: str, max_chars: int) -> str:
     Returns:
         The text without the secrets that this process knows. One that was cut says so.
     """
-    kept = text[:max_chars]
-    kept = mask(kept.encode("utf-8", "replace").decode("utf-8"))
+    # A secret that the cut goes through is found whole, and no part of it is kept.
+    around = text[: max_chars + LONGEST_SECRET_CHARS]
+    kept = mask(around.encode("utf-8", "replace").decode("utf-8"))[:max_chars]
     if len(text) <= max_chars:
         return kept
     return (
