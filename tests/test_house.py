@@ -26,7 +26,7 @@ SOURCE = ROOT / "src" / "evalwright"
 
 # A room may import from itself and from rooms above it.
 ORDER = [
-    "_version", "core", "bounded", "statistics", "models", "engine", "tools", "strategies", "scorers", "metrics", "tasks", "runs", "trackers", "evaluation",
+    "_version", "core", "bounded", "statistics", "models", "engine", "sandboxes", "tools", "strategies", "scorers", "metrics", "tasks", "runs", "trackers", "evaluation",
     "proxy", "analysis", "reports", "entries", "api", "pytest_plugin", "extend", "compat", "cli", "__init__", "__main__",
 ]  # fmt: skip
 # Only these tables name a foreign system, in lines of data; nothing else does outside compat/.

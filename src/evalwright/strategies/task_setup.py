@@ -13,6 +13,8 @@ from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import Scorer
 from evalwright.core.tools import ToolDefinition
+from evalwright.sandboxes.plan import SandboxPlan
+from evalwright.strategies.limits import Limits
 from evalwright.strategies.sampling import Sampling, answer_from
 from evalwright.tools.task_tools import TaskTools
 
@@ -45,6 +47,8 @@ class Setup:
         scorer: maps a scorer as a task file names it to the bound scorer.
         tools: the tools that the task offers; None if it offers none.
         over_rows: maps an option with templates to a function that fills in a sample's columns.
+        sandbox: returns the sandbox of a sample; None if the task has none.
+        limits: how long the model may act; None if the task does not say.
     """
 
     render: Callable[[Sample], Prompt]
@@ -56,6 +60,8 @@ class Setup:
     scorer: Callable[[Any], Scorer] = _no_scorers
     tools: TaskTools | None = None
     over_rows: Callable[[Any], Callable[[Sample], Any]] = _no_templates
+    sandbox: Callable[[Sample], SandboxPlan] | None = None
+    limits: Limits | None = None
 
     def request(
         self, prompt: Prompt, draw: int, tools: tuple[ToolDefinition, ...] = ()
