@@ -346,13 +346,13 @@ _BY_TEXT: Mapping[str, Callable[[Any, str], Verdict]] = {
 
 def _by_cost(assertion: Assertion, answer: Answer) -> Verdict:
     costs = [response.cost for response in answer.responses]
-    known = [cost for cost in costs if cost is not None]
-    if not known or len(known) < len(costs):
+    priced = [cost for cost in costs if cost is not None]
+    if not priced or len(priced) < len(costs):
         raise ScoringError(
             "The assertion 'cost' needs a model whose price is known: see `evalwright"
             " models list`, or add its price in a file of providers (--plugin)."
         )
-    cost = sum(known)
+    cost = sum(priced)
     assert assertion.threshold is not None
     return _verdict(cost <= assertion.threshold, f"the answer cost ${cost:.4g}")
 
@@ -591,12 +591,12 @@ def _score(
         outcomes += members
         verdict = _combined(members, assertion.threshold)
         verdicts.append(verdict if assertion.weight else verdict._replace(passed=True))
-    whole = _combined(list(zip(demands, verdicts, strict=True)), threshold)
+    overall = _combined(list(zip(demands, verdicts, strict=True)), threshold)
     return Score(
-        float(whole.passed),
-        PASSED if whole.passed else FAILED,
-        _explanation(outcomes, whole, threshold),
-        {"share": whole.share, **_shares_by_type(outcomes)},
+        float(overall.passed),
+        PASSED if overall.passed else FAILED,
+        _explanation(outcomes, overall, threshold),
+        {"share": overall.share, **_shares_by_type(outcomes)},
     )
 
 
@@ -624,7 +624,7 @@ def _shares_by_type(
 
 def _explanation(
     outcomes: Sequence[tuple[Assertion, Verdict]],
-    whole: Verdict,
+    overall: Verdict,
     threshold: float | None,
 ) -> str:
     count = f"{len(outcomes)} assertion{'s' * (len(outcomes) != 1)}"
@@ -632,8 +632,8 @@ def _explanation(
     needed = (
         ""
         if threshold is None
-        else f"; the share {whole.share:.2f} is"
-        f" {'at least' if whole.passed else 'below'} {threshold:g}"
+        else f"; the share {overall.share:.2f} is"
+        f" {'at least' if overall.passed else 'below'} {threshold:g}"
     )
     if not failed:
         return f"all of {count} passed{needed}"

@@ -34,7 +34,7 @@ def _check(options: Mapping[str, Any]) -> None:
     check_language(options["language"])
     patterns = options["ignore_patterns"]
     if not isinstance(patterns, list | tuple) or not all(
-        isinstance(one, str) for one in patterns
+        isinstance(pattern, str) for pattern in patterns
     ):
         raise ConfigurationError(
             "The option 'ignore_patterns' is a list of regular expressions, not"

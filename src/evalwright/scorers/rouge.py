@@ -162,8 +162,8 @@ def _score_lines(
         for text_lines in (target, text)
     )
     left = [
-        Counter(word for line in own for word in line)
-        for own in (target_lines, answer_lines)
+        Counter(word for line in compared_lines for word in line)
+        for compared_lines in (target_lines, answer_lines)
     ]
     hits = 0
     others = list(dict.fromkeys(map(tuple, answer_lines)))

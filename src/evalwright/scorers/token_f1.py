@@ -87,8 +87,10 @@ def token_f1(
         label = "incorrect"
     parts = {"precision": precision, "recall": recall}
     if exact:
-        whole = words(answer.text, code, unit)
-        same = any(whole == words(target, code, unit) for target in sample.targets)
+        answer_tokens = words(answer.text, code, unit)
+        same = any(
+            answer_tokens == words(target, code, unit) for target in sample.targets
+        )
         parts = {"exact_match": float(same), **parts}
     return Score(f1, label, f"{len(answer_words)} words", parts)
 

@@ -205,7 +205,11 @@ def _differs_in_one_word(content: Sequence[str], target: NameTarget) -> bool:
     core = [token for token in target.tokens if token not in ARTICLES]
     if len(core) < 2 or len(content) != len(core):
         return False
-    pairs = [(one, two) for one, two in zip(content, core, strict=True) if one != two]
+    pairs = [
+        (word, target_word)
+        for word, target_word in zip(content, core, strict=True)
+        if word != target_word
+    ]
     return (
         len(pairs) == 1
         and not _resembles_loosely(*pairs[0])

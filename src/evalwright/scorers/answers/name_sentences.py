@@ -373,9 +373,10 @@ class SentenceReader:
         for at, token in enumerate(tokens):
             if token not in alternatives:
                 continue
-            before = any(other.end == at for other in plainly)
+            before = any(alternative.end == at for alternative in plainly)
             behind = any(
-                at < other.start <= at + ASIDE_REACH_WORDS for other in plainly
+                at < alternative.start <= at + ASIDE_REACH_WORDS
+                for alternative in plainly
             )
             if before != behind:
                 return True

@@ -462,7 +462,8 @@ class OptionReader:
         """Return whether a reply opens with an option's text, the only one in that sentence."""
         start, end = first
         others = any(
-            other.option != mention.option and other.start < end for other in free
+            near_mention.option != mention.option and near_mention.start < end
+            for near_mention in free
         )
         return (
             not others

@@ -220,7 +220,11 @@ def _find_own_pieces(wholes: Sequence[str], question: str) -> list[set[str]]:
         if len(holders[piece]) > 1:
             return False
         if _within_words(piece):
-            near = [other for other in joined if other in piece or piece in other]
+            near = [
+                near_piece
+                for near_piece in joined
+                if near_piece in piece or piece in near_piece
+            ]
         else:
             near = [
                 near_piece
@@ -252,8 +256,8 @@ def _same_word(word: str, own_word: str) -> bool:
     alike = next(
         (
             at
-            for at, (one, two) in enumerate(zip(word, own_word, strict=False))
-            if one != two
+            for at, (letter, own_letter) in enumerate(zip(word, own_word, strict=False))
+            if letter != own_letter
         ),
         min(len(word), len(own_word)),
     )

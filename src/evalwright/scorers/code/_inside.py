@@ -367,18 +367,18 @@ class Remote:
         """Return whether this object is of a class that the tests name as such."""
         return self._number in self._peer.instances
 
-    def _compared(self, name: str, other: object) -> Any:
-        if not isinstance(other, Remote):
+    def _compared(self, name: str, operand: object) -> Any:
+        if not isinstance(operand, Remote):
             raise TypeError(
                 f"an object of the type '{self._kind}' stays in the program's process"
                 " and cannot be compared"
             )
-        if not self._is_instance() and not other._is_instance():
+        if not self._is_instance() and not operand._is_instance():
             raise TypeError(
-                f"objects of the types '{self._kind}' and '{other._kind}' cannot be"
+                f"objects of the types '{self._kind}' and '{operand._kind}' cannot be"
                 " compared: the tests name no class of theirs"
             )
-        return self._peer.request("operate", self, name, other) is True
+        return self._peer.request("operate", self, name, operand) is True
 
     def _operated(self, name: str, *others: Any) -> Any:
         operands = (self, *others)

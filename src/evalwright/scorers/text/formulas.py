@@ -144,15 +144,15 @@ class FoundFormula(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def is_same_formula(one: str, other: str, language: str = "en") -> bool | None:
+def is_same_formula(first: str, second: str, language: str = "en") -> bool | None:
     """Return whether two short answers are equal in form or value; None if one cannot be read."""
     left, right = (
-        parse_shapes(last_box(text) or text, language) for text in (one, other)
+        parse_shapes(last_box(text) or text, language) for text in (first, second)
     )
     if not left or not right:
         return (
             True
-            if plain_formula(one) == plain_formula(other) and plain_formula(one)
+            if plain_formula(first) == plain_formula(second) and plain_formula(first)
             else None
         )
     return equal_shapes(left, right)

@@ -100,52 +100,52 @@ def read_expected(entries: Any, where: str) -> ExpectedCalls:
             f" Seoul}}}}, [] for none, or a list of such lists for several user turns,"
             f" not {entries!r:.80}."
         )
-    by_turn = any(isinstance(entry, list | tuple) for entry in entries)
+    by_turn = any(isinstance(call_or_turn, list | tuple) for call_or_turn in entries)
     if not by_turn:
         return ExpectedCalls((_read_turn(entries, where),), by_turn=False)
     turns = []
-    for number, entry in enumerate(entries, 1):
-        if not isinstance(entry, list | tuple):
+    for number, turn in enumerate(entries, 1):
+        if not isinstance(turn, list | tuple):
             raise ConfigurationError(
                 f"{where} mixes calls and lists of calls: give each user turn a list,"
                 " [] for a turn without calls."
             )
-        turns.append(_read_turn(entry, f"{where}, turn {number}"))
+        turns.append(_read_turn(turn, f"{where}, turn {number}"))
     return ExpectedCalls(tuple(turns), by_turn=True)
 
 
-def _read_turn(entries: Sequence[Any], where: str) -> tuple[ExpectedCall, ...]:
-    if len(entries) > MAX_EXPECTED:
+def _read_turn(calls: Sequence[Any], where: str) -> tuple[ExpectedCall, ...]:
+    if len(calls) > MAX_EXPECTED:
         raise ConfigurationError(
-            f"{where} has {len(entries)} calls; at most {MAX_EXPECTED} can be expected of"
+            f"{where} has {len(calls)} calls; at most {MAX_EXPECTED} can be expected of"
             " a turn."
         )
     return tuple(
-        _read_call(entry, f"{where}, call {number}")
-        for number, entry in enumerate(entries, 1)
+        _read_call(call, f"{where}, call {number}")
+        for number, call in enumerate(calls, 1)
     )
 
 
-def _read_call(entry: Any, where: str) -> ExpectedCall:
-    if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
+def _read_call(call: Any, where: str) -> ExpectedCall:
+    if not isinstance(call, Mapping) or not isinstance(call.get("name"), str):
         raise ConfigurationError(
             f"{where} is a mapping with the `name` of a tool and its `arguments`, not"
-            f" {entry!r:.80}."
+            f" {call!r:.80}."
         )
-    check_known("key of an expected call", entry, KEYS, where=where)
-    arguments = _mapping(entry, "arguments", where)
-    alternatives = _mapping(entry, "alternatives", where)
-    contains = _mapping(entry, "contains", where)
+    check_known("key of an expected call", call, KEYS, where=where)
+    arguments = _mapping(call, "arguments", where)
+    alternatives = _mapping(call, "alternatives", where)
+    contains = _mapping(call, "contains", where)
     stray = sorted(alternatives.keys() - arguments.keys())
     if stray:
         raise ConfigurationError(
             f"{where} has `alternatives` for '{stray[0]}', which is not in its"
             " `arguments`."
         )
-    both = sorted(contains.keys() & arguments.keys())
-    if both:
+    contradictory = sorted(contains.keys() & arguments.keys())
+    if contradictory:
         raise ConfigurationError(
-            f"{where} has '{both[0]}' in both `arguments` and `contains`."
+            f"{where} has '{contradictory[0]}' in both `arguments` and `contains`."
         )
     accepted = {}
     for name, canonical in arguments.items():
@@ -156,16 +156,16 @@ def _read_call(entry: Any, where: str) -> ExpectedCall:
             )
         accepted[name] = (canonical, *further)
     return ExpectedCall(
-        entry["name"],
+        call["name"],
         accepted,
-        frozenset(_names(entry, "optional", where)),
+        frozenset(_names(call, "optional", where)),
         {name: _texts(texts, name, where) for name, texts in contains.items()},
-        frozenset(_names(entry, "unordered", where)),
+        frozenset(_names(call, "unordered", where)),
     )
 
 
-def _mapping(entry: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
-    mapping = entry.get(key)
+def _mapping(call: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
+    mapping = call.get(key)
     if mapping is None:
         return {}
     if not isinstance(mapping, Mapping) or not all(
@@ -175,8 +175,8 @@ def _mapping(entry: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any
     return mapping
 
 
-def _names(entry: Mapping[str, Any], key: str, where: str) -> Sequence[str]:
-    names = entry.get(key)
+def _names(call: Mapping[str, Any], key: str, where: str) -> Sequence[str]:
+    names = call.get(key)
     if names is None:
         return ()
     if not isinstance(names, list | tuple) or not all(

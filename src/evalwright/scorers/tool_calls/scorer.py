@@ -17,7 +17,7 @@ from evalwright.scorers.tool_calls.expected import (
     ExpectedCalls,
     read_expected,
 )
-from evalwright.scorers.tool_calls.made_calls import MadeCall, calls_of
+from evalwright.scorers.tool_calls.model_calls import ModelCall, calls_of
 from evalwright.scorers.tool_calls.values import (
     LOOSE,
     MATCHES,
@@ -137,33 +137,33 @@ def tool_calls(
         ScoringError: the sample has no expected calls, or malformed ones.
     """
     calls = expected_calls(sample, expected)
-    made = calls_of(answer)
+    model_calls = calls_of(answer)
     n_turns = len(calls.turns)
     last_turn = n_turns - 1 if calls.by_turn else 0
-    made_by_turn: list[list[MadeCall]] = [[] for _ in range(n_turns)]
-    for made_call in made[:MAX_READ_CALLS]:
-        turn = min(made_call.turn, last_turn)
-        made_by_turn[turn].append(made_call)
+    calls_by_turn: list[list[ModelCall]] = [[] for _ in range(n_turns)]
+    for model_call in model_calls[:MAX_READ_CALLS]:
+        turn = min(model_call.turn, last_turn)
+        calls_by_turn[turn].append(model_call)
     faults: list[Fault | None] = []
     n_right = 0
-    for wanted, made_calls in zip(calls.turns, made_by_turn, strict=True):
-        n_matched, fault = _judge_turn(wanted, made_calls, order, match)
+    for expected_turn, model_turn in zip(calls.turns, calls_by_turn, strict=True):
+        n_matched, fault = _judge_turn(expected_turn, model_turn, order, match)
         n_right += n_matched
         faults.append(fault)
-    parts = _parts(calls, faults, n_right, len(made))
+    parts = _parts(calls, faults, n_right, len(model_calls))
     wrong = [(turn, fault) for turn, fault in enumerate(faults, 1) if fault is not None]
     if not wrong:
-        return _right(answer, made, parts, match)
+        return _right(answer, model_calls, parts, match)
     turn, first_fault = wrong[0]
-    place = f"in turn {turn}, " if calls.by_turn and n_turns > 1 else ""
+    prefix = f"in turn {turn}, " if calls.by_turn and n_turns > 1 else ""
     all_arguable = all(fault.arguable for _, fault in wrong)
     unsure = first_fault.arguable if all_arguable else ""
-    if not made:
+    if not model_calls:
         unsure = _written_call(answer, calls)
     return Score(
         0.0,
         first_fault.label,
-        _sentence(place + first_fault.text),
+        _sentence(prefix + first_fault.text),
         parts,
         unsure=unsure,
     )
@@ -181,11 +181,16 @@ def _parts(
 
 
 def _right(
-    answer: Answer, made: Sequence[MadeCall], parts: Mapping[str, float], match: Match
+    answer: Answer,
+    model_calls: Sequence[ModelCall],
+    parts: Mapping[str, float],
+    match: Match,
 ) -> Score:
     """Return the score of an answer whose calls are those that are expected."""
-    if made:
-        names = shortened(", ".join(made_call.call.name for made_call in made), 200)
+    if model_calls:
+        names = shortened(
+            ", ".join(model_call.call.name for model_call in model_calls), 200
+        )
         return Score(1.0, CORRECT, f"Makes the expected calls: {names}.", parts)
     if not answer.text.strip():
         return Score(
@@ -208,8 +213,10 @@ def _sentence(clause: str) -> str:
 def _written_call(answer: Answer, calls: ExpectedCalls) -> str:
     """Say whether a reply without calls has an expected one in its text."""
     written = _call_in_text(answer.text)
-    wanted = {call.name for turn in calls.turns for call in turn}
-    return f"a call of {written} is written as text" if written in wanted else ""
+    expected_names = {call.name for turn in calls.turns for call in turn}
+    return (
+        f"a call of {written} is written as text" if written in expected_names else ""
+    )
 
 
 def _call_in_text(text: str) -> str:
@@ -227,111 +234,114 @@ def _call_in_text(text: str) -> str:
 
 
 def _judge_turn(
-    wanted: Sequence[ExpectedCall], made: Sequence[MadeCall], order: str, match: Match
+    expected: Sequence[ExpectedCall],
+    model_calls: Sequence[ModelCall],
+    order: str,
+    match: Match,
 ) -> tuple[int, Fault | None]:
     """Compare the calls of a turn.
 
     Returns:
         How many expected calls were made, and the first fault, None if there is none.
     """
-    if not wanted:
-        return 0, _unwanted(made)
-    if not made:
-        names = shortened(", ".join(call.name for call in wanted))
+    if not expected:
+        return 0, _unwanted(model_calls)
+    if not model_calls:
+        names = shortened(", ".join(call.name for call in expected))
         return 0, Fault(NO_CALL, f"it calls nothing where {names} is expected")
-    parsed = [_parse(made_call) for made_call in made]
+    parsed = [_parse(model_call) for model_call in model_calls]
 
-    def fits(expected_index: int, made_index: int) -> bool:
-        arguments = parsed[made_index]
+    def fits(expected_index: int, call_index: int) -> bool:
+        arguments = parsed[call_index]
         return (
             isinstance(arguments, dict)
-            and made[made_index].call.name == wanted[expected_index].name
-            and _fault_of_arguments(wanted[expected_index], arguments, match) is None
+            and model_calls[call_index].call.name == expected[expected_index].name
+            and _fault_of_arguments(expected[expected_index], arguments, match) is None
         )
 
-    pairs = pair_up(len(wanted), len(made), fits)
-    lacking = [index for index in range(len(wanted)) if index not in pairs]
+    pairs = pair_up(len(expected), len(model_calls), fits)
+    lacking = [index for index in range(len(expected)) if index not in pairs]
     used = set(pairs.values())
-    left = [index for index in range(len(made)) if index not in used]
+    left = [index for index in range(len(model_calls)) if index not in used]
     n_matched = len(pairs)
     if not lacking and not left:
-        in_place = all(fits(index, index) for index in range(len(wanted)))
+        in_place = all(fits(index, index) for index in range(len(expected)))
         if order == "free" or in_place:
             return n_matched, None
-        names = shortened(", ".join(made_call.call.name for made_call in made))
+        names = shortened(", ".join(model_call.call.name for model_call in model_calls))
         return n_matched, Fault(
             WRONG_ORDER, f"the calls are right but in the wrong order: {names}"
         )
     if not lacking:
-        return n_matched, _extra([made[index] for index in left])
+        return n_matched, _extra([model_calls[index] for index in left])
     if not left:
-        call = wanted[lacking[0]]
+        call = expected[lacking[0]]
         return n_matched, Fault(
             MISSING_CALL,
-            f"{n_matched} of {len(wanted)} calls are right, and a call of {call.name}"
+            f"{n_matched} of {len(expected)} calls are right, and a call of {call.name}"
             " is missing",
         )
     fault = _fault_of_calls(
-        [wanted[index] for index in lacking],
-        [(made[index], parsed[index]) for index in left],
+        [expected[index] for index in lacking],
+        [(model_calls[index], parsed[index]) for index in left],
         match,
     )
     return n_matched, fault
 
 
-def _unwanted(made: Sequence[MadeCall]) -> Fault | None:
-    if not made:
+def _unwanted(model_calls: Sequence[ModelCall]) -> Fault | None:
+    if not model_calls:
         return None
-    names = shortened(", ".join(made_call.call.name for made_call in made))
+    names = shortened(", ".join(model_call.call.name for model_call in model_calls))
     return Fault(UNWANTED_CALL, f"it calls {names} where no call is wanted")
 
 
-def _extra(extra: Sequence[MadeCall]) -> Fault:
-    names = shortened(", ".join(made_call.call.name for made_call in extra))
+def _extra(extra: Sequence[ModelCall]) -> Fault:
+    names = shortened(", ".join(model_call.call.name for model_call in extra))
     arguable = (
         "the calls that are too many failed, and the right ones followed"
-        if all(made_call.failed for made_call in extra)
+        if all(model_call.failed for model_call in extra)
         else ""
     )
     return Fault(EXTRA_CALL, f"besides the expected calls, it calls {names}", arguable)
 
 
-def _parse(made_call: MadeCall) -> dict[str, Any] | str:
+def _parse(model_call: ModelCall) -> dict[str, Any] | str:
     """Return a call's arguments, or why they are malformed."""
     try:
-        return made_call.call.parsed()
+        return model_call.call.parsed()
     except ValueError as error:
         return shortened(str(error), 120).removesuffix(".")
 
 
 def _fault_of_calls(
     lacking: Sequence[ExpectedCall],
-    left: Sequence[tuple[MadeCall, dict[str, Any] | str]],
+    left: Sequence[tuple[ModelCall, dict[str, Any] | str]],
     match: Match,
 ) -> Fault:
     """Say what is wrong first, where calls are lacking and others were made instead."""
-    for made_call, arguments in left:
+    for model_call, arguments in left:
         if isinstance(arguments, str):
             return Fault(
                 MALFORMED,
-                f"the call of {shortened(made_call.call.name)} cannot be read:"
+                f"the call of {shortened(model_call.call.name)} cannot be read:"
                 f" {arguments[:1].lower()}{arguments[1:]}",
             )
-    wanted_names = [call.name for call in lacking]
-    for made_call, _ in left:
-        if made_call.call.name not in wanted_names:
+    expected_names = [call.name for call in lacking]
+    for model_call, _ in left:
+        if model_call.call.name not in expected_names:
             return Fault(
                 WRONG_TOOL,
-                f"it calls {shortened(made_call.call.name)} where"
-                f" {shortened(', '.join(wanted_names))} is expected",
+                f"it calls {shortened(model_call.call.name)} where"
+                f" {shortened(', '.join(expected_names))} is expected",
             )
     nearest: list[Fault] = []
-    for made_call, arguments in left:
+    for model_call, arguments in left:
         assert isinstance(arguments, dict)
         faults = [
             _fault_of_arguments(call, arguments, match)
             for call in lacking
-            if call.name == made_call.call.name
+            if call.name == model_call.call.name
         ]
         certain = [fault for fault in faults if fault is not None]
         arguable = [fault for fault in certain if fault.arguable]
@@ -359,8 +369,10 @@ def _fault_of_arguments(
             )
     arguable: Fault | None = None
     for name in arguments:
-        known = name in call.accepted or name in call.contains or name in call.optional
-        if name in names and not known:
+        may_occur = (
+            name in call.accepted or name in call.contains or name in call.optional
+        )
+        if name in names and not may_occur:
             unexpected = Fault(
                 UNEXPECTED_ARGUMENT,
                 f"the call of {call.name} has the argument '{shortened(name)}', which is"

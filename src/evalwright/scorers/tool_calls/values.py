@@ -63,8 +63,10 @@ def normalise(text: str, match: Match = LOOSE) -> str:
     if match == EXACT:
         return unicodedata.normalize("NFC", text)
     folded = _fold(text)
-    kept = [sign for index, sign in enumerate(folded) if not _is_dropped(folded, index)]
-    return "".join(kept)
+    compared_signs = [
+        sign for index, sign in enumerate(folded) if not _is_dropped(folded, index)
+    ]
+    return "".join(compared_signs)
 
 
 def _fold(text: str) -> str:
@@ -94,37 +96,44 @@ def mentions(text: str, forms: Sequence[str]) -> bool:
     "20" is in "20 minutes" and in "020", but not in "120 minutes".
     """
     folded = _fold(text)
-    kept = [index for index in range(len(folded)) if not _is_dropped(folded, index)]
-    written = "".join(folded[index] for index in kept)
-    return any(_occurs(normalise(form), written, folded, kept) for form in forms)
+    compared_indices = [
+        index for index in range(len(folded)) if not _is_dropped(folded, index)
+    ]
+    compared_text = "".join(folded[index] for index in compared_indices)
+    return any(
+        _occurs(normalise(form), compared_text, folded, compared_indices)
+        for form in forms
+    )
 
 
-def _occurs(wanted: str, written: str, folded: str, kept: Sequence[int]) -> bool:
-    """Find a normalised form in a text of which `written` has the signs `kept` of `folded`."""
-    if not wanted:
+def _occurs(
+    form: str, compared_text: str, folded: str, compared_indices: Sequence[int]
+) -> bool:
+    """Find a normalised form in a text of which `compared_text` has some signs."""
+    if not form:
         return True
-    start = written.find(wanted)
+    start = compared_text.find(form)
     while start >= 0:
-        first = kept[start]
-        last = kept[start + len(wanted) - 1]
-        if not _cuts_number(wanted, folded, first, last):
+        first = compared_indices[start]
+        last = compared_indices[start + len(form) - 1]
+        if not _cuts_number(form, folded, first, last):
             return True
-        start = written.find(wanted, start + 1)
+        start = compared_text.find(form, start + 1)
     return False
 
 
-def _cuts_number(wanted: str, folded: str, first: int, last: int) -> bool:
-    if wanted[-1].isdigit() and folded[last + 1 : last + 2].isdigit():
+def _cuts_number(form: str, folded: str, first: int, last: int) -> bool:
+    if form[-1].isdigit() and folded[last + 1 : last + 2].isdigit():
         return True
-    if not wanted[0].isdigit():
+    if not form[0].isdigit():
         return False
     before = first - 1
-    while wanted[0] != "0" and before >= 0 and folded[before] == "0":
+    while form[0] != "0" and before >= 0 and folded[before] == "0":
         before -= 1
     return before >= 0 and folded[before].isdigit()
 
 
-def bare(text: str) -> str:
+def letters_and_digits(text: str) -> str:
     """Return the letters and digits of a text, in loose form."""
     return _MARKS.sub("", normalise(text))
 
@@ -188,17 +197,21 @@ def _compare_texts(expected: str, actual: str, match: Match) -> Difference | Non
 
 def _same_wording(expected: str, actual: str) -> str:
     """Say why two texts may mean the same; "" if their numbers or most letters differ."""
-    wanted = bare(expected[:MAX_COMPARED_CHARS])
-    written = bare(actual[:MAX_COMPARED_CHARS])
-    if _DIGITS.findall(wanted) != _DIGITS.findall(written) or not (wanted and written):
+    expected_letters = letters_and_digits(expected[:MAX_COMPARED_CHARS])
+    actual_letters = letters_and_digits(actual[:MAX_COMPARED_CHARS])
+    if _DIGITS.findall(expected_letters) != _DIGITS.findall(actual_letters) or not (
+        expected_letters and actual_letters
+    ):
         return ""
-    if wanted == written:
+    if expected_letters == actual_letters:
         return "it differs in punctuation only"
     if _CODE.fullmatch(expected):
         return ""
-    if _contains(wanted, written) or _contains(written, wanted):
+    if _contains(expected_letters, actual_letters) or _contains(
+        actual_letters, expected_letters
+    ):
         return "one wording contains the other"
-    if _share_of_pairs(wanted, written) >= ALIKE:
+    if _share_of_pairs(expected_letters, actual_letters) >= ALIKE:
         return "it may differ in wording only"
     return ""
 
@@ -251,20 +264,28 @@ def _compare_lists(
             (compare(inner, actual[index], match), f"in element {index + 1} ")
             for index, inner in enumerate(expected)
         )
-    wanted, written = _unlike(expected, actual, match)
+    unmatched_expected, unmatched_actual = _unlike(expected, actual, match)
     pairs = pair_up(
-        len(wanted[:MAX_PAIRED]),
-        len(written[:MAX_PAIRED]),
-        lambda first, second: compare(wanted[first], written[second], match) is None,
+        len(unmatched_expected[:MAX_PAIRED]),
+        len(unmatched_actual[:MAX_PAIRED]),
+        lambda first, second: (
+            compare(unmatched_expected[first], unmatched_actual[second], match) is None
+        ),
     )
-    lacking = [element for index, element in enumerate(wanted) if index not in pairs]
+    lacking = [
+        element
+        for index, element in enumerate(unmatched_expected)
+        if index not in pairs
+    ]
     if not lacking:
         return None
     used = set(pairs.values())
-    left = [element for index, element in enumerate(written) if index not in used]
+    left = [
+        element for index, element in enumerate(unmatched_actual) if index not in used
+    ]
     return Difference(
         WRONG_VALUE,
-        f"lacks {shown(lacking[0])}",
+        f"lacks {short_json(lacking[0])}",
         _same_elements(lacking[:MAX_PAIRED], left[:MAX_PAIRED], match),
     )
 
@@ -272,11 +293,11 @@ def _compare_lists(
 def _same_elements(lacking: Sequence[Any], left: Sequence[Any], match: Match) -> str:
     """Say why elements may mean the same as those that are lacking, in any order."""
     differences = [
-        [compare(wanted, written, match) for written in left] for wanted in lacking
+        [compare(expected, actual, match) for actual in left] for expected in lacking
     ]
 
-    def is_arguable(wanted: int, written: int) -> bool:
-        difference = differences[wanted][written]
+    def is_arguable(expected: int, actual: int) -> bool:
+        difference = differences[expected][actual]
         return difference is not None and bool(difference.arguable)
 
     pairs = pair_up(len(lacking), len(left), is_arguable)
@@ -292,19 +313,19 @@ def _unlike(
     """Return the elements of two lists that are left once those written alike are paired."""
     spellings = [_spelling(element, match) for element in actual]
     free = Counter(spellings)
-    wanted: list[Any] = []
+    unmatched_expected: list[Any] = []
     for element in expected:
         spelling = _spelling(element, match)
         if free[spelling] > 0:
             free[spelling] -= 1
         else:
-            wanted.append(element)
-    written: list[Any] = []
+            unmatched_expected.append(element)
+    unmatched_actual: list[Any] = []
     for element, spelling in zip(actual, spellings, strict=True):
         if free[spelling] > 0:
             free[spelling] -= 1
-            written.append(element)
-    return wanted, written
+            unmatched_actual.append(element)
+    return unmatched_expected, unmatched_actual
 
 
 def _spelling(document: Any, match: Match) -> str:
@@ -327,11 +348,11 @@ def _folded(document: Any, match: Match) -> Any:
 def _first(differences: Any) -> Difference | None:
     """Return the first difference that nobody would accept, else the first, with its place."""
     first: Difference | None = None
-    for difference, place in differences:
+    for difference, prefix in differences:
         if difference is None:
             continue
         placed = Difference(
-            difference.label, place + difference.text, difference.arguable
+            difference.label, prefix + difference.text, difference.arguable
         )
         if not placed.arguable:
             return placed
@@ -393,7 +414,7 @@ def kind_of(document: Any) -> str:
     return "an object" if isinstance(document, Mapping) else "a list"
 
 
-def shown(document: Any) -> str:
+def short_json(document: Any) -> str:
     """Write a JSON value on one short line."""
     try:
         text = json.dumps(document, ensure_ascii=False, default=str)
@@ -406,7 +427,7 @@ def shown(document: Any) -> str:
 
 
 def _versus(actual: Any, expected: Any) -> str:
-    return f"is {shown(actual)} where {shown(expected)} is expected"
+    return f"is {short_json(actual)} where {short_json(expected)} is expected"
 
 
 def pair_up(

@@ -11,7 +11,7 @@ from evalwright.core.tool_calls import ToolCall
 
 
 @dataclass(frozen=True, slots=True)
-class MadeCall:
+class ModelCall:
     """A call that a model made.
 
     Args:
@@ -25,7 +25,7 @@ class MadeCall:
     failed: bool = False
 
 
-def calls_of(answer: Answer) -> list[MadeCall]:
+def calls_of(answer: Answer) -> list[ModelCall]:
     """List the calls of an answer in order: those in the conversation, then the last reply's.
 
     Assistant turns of the prompt that the task wrote (worked examples, a history) are not the
@@ -33,16 +33,16 @@ def calls_of(answer: Answer) -> list[MadeCall]:
     """
     messages = () if isinstance(answer.prompt, str) else answer.prompt
     own_turns = _own_turns(messages, answer)
-    made: list[MadeCall] = []
+    model_calls: list[ModelCall] = []
     n_users = 0
     for index in range(own_turns[0] if own_turns else len(messages), len(messages)):
         message = messages[index]
         if message.role == "user":
             n_users += 1
         elif index in own_turns:
-            made += _with_results(message, messages[index + 1 :], n_users)
-    made += [MadeCall(call, n_users) for call in answer.tool_calls]
-    return made
+            model_calls += _with_results(message, messages[index + 1 :], n_users)
+    model_calls += [ModelCall(call, n_users) for call in answer.tool_calls]
+    return model_calls
 
 
 def _own_turns(messages: Sequence[Message], answer: Answer) -> list[int]:
@@ -51,19 +51,19 @@ def _own_turns(messages: Sequence[Message], answer: Answer) -> list[int]:
     assistants = [
         index for index, message in enumerate(messages) if message.role == "assistant"
     ]
-    own = assistants[len(assistants) - len(earlier) :]
+    model_turns = assistants[len(assistants) - len(earlier) :]
     if not earlier or len(assistants) < len(earlier):
         return []
     repeats = all(
         messages[index].tool_calls == response.tool_calls
-        for index, response in zip(own, earlier, strict=True)
+        for index, response in zip(model_turns, earlier, strict=True)
     )
-    return own if repeats else []
+    return model_turns if repeats else []
 
 
 def _with_results(
     message: Message, following: Sequence[Message], turn: int
-) -> list[MadeCall]:
+) -> list[ModelCall]:
     """Return the calls of a turn with what their results say."""
     results = []
     for later in following:
@@ -71,9 +71,9 @@ def _with_results(
             break
         results.append(later)
     failed_ids = {result.tool_call_id for result in results if result.is_error} - {""}
-    made = []
+    calls = []
     for index, call in enumerate(message.tool_calls):
-        by_place = index < len(results) and results[index].is_error
-        failed = call.id in failed_ids if call.id else by_place
-        made.append(MadeCall(call, turn, failed))
-    return made
+        by_position = index < len(results) and results[index].is_error
+        failed = call.id in failed_ids if call.id else by_position
+        calls.append(ModelCall(call, turn, failed))
+    return calls
