@@ -32,8 +32,8 @@ def wrong_address(address: str) -> str:
         return f"is longer than {MAX_ADDRESS_CHARS} characters."
     if not address.isascii():
         return "has characters other than ASCII, which may look like those of another host."
-    for part, words in _ODD_PARTS:
-        if part in address.lower():
+    for odd_text, words in _ODD_PARTS:
+        if odd_text in address.lower():
             return f"has {words}."
     if not _PLAIN.fullmatch(address):
         return (

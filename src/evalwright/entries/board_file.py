@@ -350,10 +350,10 @@ class _Reader:
             self._check_kind(("board", "facts"), options["facts"], str, "a file")
             self._check_in_repository(("board", "facts"), options["facts"])
         for key, setting in options.items():
-            parts = setting if isinstance(setting, list) else [setting]
-            for part in parts:
-                if not isinstance(part, str | int | float | bool):
-                    kind = kind_of(part)
+            scalars = setting if isinstance(setting, list) else [setting]
+            for scalar in scalars:
+                if not isinstance(scalar, str | int | float | bool):
+                    kind = kind_of(scalar)
                     words = f"'board.{key}' must be a plain value or a list of them, not {kind}."
                     raise self._error(("board", key), words)
         return dict(options)
@@ -391,10 +391,10 @@ class _Reader:
 
     def _providers(self) -> tuple[str, ...]:
         names = self._texts(("entries", "providers"), "names of providers")
-        known = [*LOCAL_PROVIDERS, *providers.names()]
+        known_providers = [*LOCAL_PROVIDERS, *providers.names()]
         for i, name in enumerate(names):
             path = ("entries", "providers", i)
-            if name in known:
+            if name in known_providers:
                 continue
             if name in BUILT_IN or name == "python":
                 raise self._error(
@@ -402,7 +402,9 @@ class _Reader:
                     f"Entries cannot have models of '{name}', which run code or read files"
                     " here.",
                 )
-            raise UnknownName("provider", name, known, where=self.document.at(path))
+            raise UnknownName(
+                "provider", name, known_providers, where=self.document.at(path)
+            )
         return names
 
     def _base_urls(self) -> dict[str, str]:
@@ -459,7 +461,7 @@ class _Reader:
                 raise self._error(path, f"The range of '{name}' begins above its end.")
             return ArgumentRule(low, high)
         if not written or not all(
-            isinstance(part, str | int | float) for part in written
+            isinstance(choice, str | int | float) for choice in written
         ):
             raise self._error(
                 path, f"'{name}' has a range such as [0, 2], or a list of words."
@@ -490,7 +492,7 @@ class _Reader:
         self._check_keys(trial, ("samples", "cases", "budget"), ("trial",))
         for key in ("samples", "cases"):
             if key in trial:
-                self._check_number(("trial", key), trial[key], least=1, whole=True)
+                self._check_number(("trial", key), trial[key], least=1, integral=True)
         self._check_budget("trial", trial)
         return TrialRules(**trial)
 
@@ -517,7 +519,7 @@ class _Reader:
         self._check_keys(drift, ("every", "items", "repeats", "budget"), ("drift",))
         for key in ("items", "repeats"):
             if key in drift:
-                self._check_number(("drift", key), drift[key], least=1, whole=True)
+                self._check_number(("drift", key), drift[key], least=1, integral=True)
         if drift.get("every", "week") not in PERIODS:
             raise UnknownName(
                 "period",
@@ -532,11 +534,11 @@ class _Reader:
     # -- checks ------------------------------------------------------------------------
 
     def _part(self, key: str) -> Mapping[str, Any]:
-        part = self.document.value.get(key)
-        if part is None:
+        section = self.document.value.get(key)
+        if section is None:
             return {}
-        self._check_kind((key,), part, Mapping, "a mapping")
-        mapping: Mapping[str, Any] = part
+        self._check_kind((key,), section, Mapping, "a mapping")
+        mapping: Mapping[str, Any] = section
         return mapping
 
     def _texts(self, path: KeyPath, words: str) -> tuple[str, ...]:
@@ -548,9 +550,9 @@ class _Reader:
             self._check_kind((*path, i), text, str, "text")
         return tuple(written)
 
-    def _check_budget(self, key: str, part: Mapping[str, Any]) -> None:
-        if "budget" in part:
-            budget = part["budget"]
+    def _check_budget(self, key: str, section: Mapping[str, Any]) -> None:
+        if "budget" in section:
+            budget = section["budget"]
             self._check_kind((key, "budget"), budget, str, "a budget such as 1 USD")
             self._checked((key, "budget"), lambda: parse_budget([budget]))
 
@@ -567,10 +569,10 @@ class _Reader:
         self._check_kind(path, setting, expected, words)
 
     def _check_number(
-        self, path: KeyPath, number: Any, *, least: float, whole: bool = False
+        self, path: KeyPath, number: Any, *, least: float, integral: bool = False
     ) -> None:
-        words = f"a {'whole ' if whole else ''}number of at least {least:g}"
-        self._check_kind(path, number, int if whole else int | float, words)
+        words = f"a {'whole ' if integral else ''}number of at least {least:g}"
+        self._check_kind(path, number, int if integral else int | float, words)
         if not number >= least:
             raise self._error(path, f"'{_dotted(path)}' must be {words}, not {number}.")
 
@@ -583,9 +585,10 @@ class _Reader:
             )
 
     def _check_in_repository(self, path: KeyPath, file: str) -> None:
-        parts = re.split(r"[/\\]", file)
+        path_segments = re.split(r"[/\\]", file)
         is_odd = any(
-            not part or part.startswith((".", "~")) or ":" in part for part in parts
+            not segment or segment.startswith((".", "~")) or ":" in segment
+            for segment in path_segments
         )
         if is_odd or not is_within(self.file.parent / file, self.file.parent):
             raise self._error(
@@ -593,15 +596,15 @@ class _Reader:
             )
 
     def _check_keys(
-        self, mapping: Mapping[str, Any], known: Sequence[str], path: KeyPath
+        self, mapping: Mapping[str, Any], known_keys: Sequence[str], path: KeyPath
     ) -> None:
         for key in mapping:
-            if key not in known:
+            if key not in known_keys:
                 raise UnknownName(
                     "key",
                     str(key),
-                    known,
-                    f"Known: {', '.join(known)}.",
+                    known_keys,
+                    f"Known: {', '.join(known_keys)}.",
                     where=self.document.at((*path, key)),
                 )
 
@@ -613,5 +616,5 @@ def _dotted(path: KeyPath) -> str:
     return ".".join(map(str, path))
 
 
-def _is_number(part: object) -> bool:
-    return isinstance(part, int | float) and not isinstance(part, bool)
+def _is_number(bound: object) -> bool:
+    return isinstance(bound, int | float) and not isinstance(bound, bool)

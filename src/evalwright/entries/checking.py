@@ -46,10 +46,10 @@ def check_entries(
         file_problems: what is wrong with their files already; such entries are not priced.
     """
     names = {entry.name for entry in proposed}
-    known = KnownEntries()
+    known_entries = KnownEntries()
     for entry in present:
         if entry.name not in names:
-            known.add(entry)
+            known_entries.add(entry)
     wrong_files = {problem.file for problem in file_problems}
     problems = [*file_problems]
     prices: dict[str, RunPrice] = {}
@@ -58,14 +58,14 @@ def check_entries(
             *_check_model(board, entry),
             *_check_address(board, entry),
             *_check_arguments(board, entry),
-            *_check_names(entry, known),
+            *_check_names(entry, known_entries),
         ]
         if not own_problems and entry.file not in wrong_files:
             price, own_problems = _check_price(board, entry)
             if price is not None and not own_problems:
                 prices[entry.name] = price
         problems += own_problems
-        known.add(entry)
+        known_entries.add(entry)
     return CheckedEntries(tuple(proposed), tuple(sorted(set(problems))), prices)
 
 
@@ -83,19 +83,19 @@ def find_left_out(
     Returns:
         The problems, by the name of an entry that has any.
     """
-    known = KnownEntries()
+    known_entries = KnownEntries()
     left_out: dict[str, list[Problem]] = {}
     for entry in entries:
         problems = [
             *_check_model(board, entry),
             *_check_address(board, entry),
             *_check_arguments(board, entry),
-            *_check_names(entry, known),
+            *_check_names(entry, known_entries),
         ]
         if problems:
             left_out[entry.name] = problems
         else:
-            known.add(entry)
+            known_entries.add(entry)
     return left_out
 
 
@@ -110,8 +110,8 @@ def check_task_folder(board: BoardFile) -> list[Problem]:
         f" https://github.com/aisingapore/SEA-HELM {printable(str(name))} (and in a clone of"
         " the board: git submodule update --init)"
     )
-    place = board.document.at(("suite", "dialect", "task_root"))
-    line = place.rpartition(":")[2]
+    location = board.document.at(("suite", "dialect", "task_root"))
+    line = location.rpartition(":")[2]
     number = int(line) if line.isdigit() else 1
     return [Problem(shown_file(board.path.name), number, sentence)]
 
@@ -175,37 +175,39 @@ def _check_arguments(board: BoardFile, entry: Entry) -> Iterator[Problem]:
             near = closest(name, rules)
             meant = f" Did you mean '{near[0]}'?" if near else ""
             own_key = " Write it as a key of its own." if name == "base_url" else ""
-            known = f"It allows: {', '.join(rules)}." if rules else "It allows none."
+            allowed_arguments = (
+                f"It allows: {', '.join(rules)}." if rules else "It allows none."
+            )
             yield entry.problem(
-                key, f"Entries cannot set '{name}'.{meant}{own_key} {known}"
+                key, f"Entries cannot set '{name}'.{meant}{own_key} {allowed_arguments}"
             )
         elif refusal := rules[name].refuses(scalar):
             yield entry.problem(key, f"'{key}' {refusal}, not {shown_text(scalar)}.")
 
 
-def _check_names(entry: Entry, known: KnownEntries) -> Iterator[Problem]:
+def _check_names(entry: Entry, known_entries: KnownEntries) -> Iterator[Problem]:
     if not entry.model:
         return
-    if doubled := known.doubled_by(entry):
+    if doubled := known_entries.doubled_by(entry):
         yield entry.problem(
             "model",
             f"The entry '{doubled.name}' has the same model with the same settings.",
         )
         return
     key = "label" if entry.label else "model"
-    if alike := known.alike(entry):
+    if alike := known_entries.alike(entry):
         yield entry.problem(
             key,
             f"{shown_text(entry.shown_name)} looks like {shown_text(alike.shown_name)}"
             f" of the entry '{alike.name}': give it a label that tells them apart.",
         )
-    elif named := known.named_by_label_of(entry):
+    elif named := known_entries.named_by_label_of(entry):
         yield entry.problem(
             key,
             f"The label {shown_text(entry.label)} names the model of the entry"
             f" '{named.name}', {shown_text(named.model)}, and this is another one.",
         )
-    elif imitator := known.labelled_as(entry):
+    elif imitator := known_entries.labelled_as(entry):
         yield entry.problem(
             key,
             f"The entry '{imitator.name}' has this model's name as its label,"

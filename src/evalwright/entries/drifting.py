@@ -143,9 +143,9 @@ class DriftWatch:
         has_judge = any(
             is_behind_api(judge) for _, plan in plans for judge in plan.roles.values()
         )
-        n_parts = len(plans) + has_judge
-        for place, (entry, planned_run) in enumerate(plans):
-            share = budget.divided(n_parts - place)
+        n_shares = len(plans) + has_judge
+        for model_index, (entry, planned_run) in enumerate(plans):
+            share = budget.divided(n_shares - model_index)
             state, sentence = self._ask(entry, planned_run, share, budget)
             problems[entry.name] = entry, state, sentence
             records[entry.name] = read_record(self._file(entry.name))
@@ -372,12 +372,12 @@ def record_tasks(
     for task in repeats[0].tasks:
         if not task.metrics:
             continue
-        items = [
+        items_by_repeat = [
             read_items(run, repeats[0], task, of_judge=of_judge) for run in repeats
         ]
         (shares if unit_is_share(task) else plain)[task.name] = (
             task.metrics[0].label,
-            _join_repeats(items),
+            _join_repeats(items_by_repeat),
         )
     tasks = {
         name: RecordedTask(metric, False, scores, texts)
@@ -402,14 +402,14 @@ def _join_repeats(
     """Put repeats side by side, as many of each item as there can be."""
     scores: dict[str, list[float]] = {}
     texts: dict[str, list[int | None]] = {}
-    keys = sorted(set().union(*(items.scores for items in repeats)))
+    keys = sorted(set().union(*(repeat.scores for repeat in repeats)))
     for key in keys:
-        n_draws = max(len(items.scores.get(key, ())) for items in repeats)
+        n_draws = max(len(repeat.scores.get(key, ())) for repeat in repeats)
         scores[key] = []
         texts[key] = []
-        for items in repeats:
-            drawn = list(items.scores.get(key, ()))
-            drawn_texts = list(items.texts.get(key, ()))
+        for repeat in repeats:
+            drawn = list(repeat.scores.get(key, ()))
+            drawn_texts = list(repeat.texts.get(key, ()))
             n_lacking = n_draws - len(drawn)
             scores[key] += [*drawn, *([math.nan] * n_lacking)]
             texts[key] += [*drawn_texts, *([None] * n_lacking)]
@@ -417,10 +417,10 @@ def _join_repeats(
 
 
 def _of_all(
-    tasks: Mapping[str, tuple[str, ItemColumns]], part: int
+    tasks: Mapping[str, tuple[str, ItemColumns]], column_index: int
 ) -> Iterator[tuple[str, Any]]:
     """Yield the items of all tasks, under names that no two tasks share."""
     for name, (_, columns) in sorted(tasks.items()):
-        for key, repeats in columns[part].items():
+        for key, repeats in columns[column_index].items():
             task_digest = fingerprint_of({"task": name})[:4]
             yield f"{task_digest}{key}", repeats

@@ -143,14 +143,14 @@ def read_with_problems(path: Path) -> tuple[Entry | None, list[Problem]]:
     Returns:
         The entry, without what is wrong in it, or None where it is no mapping; and the problems.
     """
-    shown = shown_file((Path(shown_path(path.parent)) / path.name).as_posix())
+    file = shown_file((Path(shown_path(path.parent)) / path.name).as_posix())
     if sentence := wrong_file_name(path.name):
-        return None, [Problem(shown, 1, sentence)]
+        return None, [Problem(file, 1, sentence)]
     try:
         content = _read_small(path)
     except OSError as error:
-        return None, [Problem(shown, 1, _why_unread(error))]
-    return parse_with_problems(content, path, shown)
+        return None, [Problem(file, 1, _why_unread(error))]
+    return parse_with_problems(content, path, file)
 
 
 def read_entries(folder: Path) -> list[Entry]:
@@ -199,13 +199,13 @@ def entry_paths(folder: Path) -> list[Path]:
     Raises:
         WrongFiles: it is no folder, is a link, or holds too many files.
     """
-    shown = shown_file(shown_path(folder.parent.resolve() / folder.name))
+    file = shown_file(shown_path(folder.parent.resolve() / folder.name))
     if folder.is_symlink():
-        raise WrongFiles([Problem(shown, 1, "The folder of entries is a link.")])
+        raise WrongFiles([Problem(file, 1, "The folder of entries is a link.")])
     if not folder.exists():
         return []
     if not folder.is_dir():
-        raise WrongFiles([Problem(shown, 1, "This is not a folder of entries.")])
+        raise WrongFiles([Problem(file, 1, "This is not a folder of entries.")])
     paths = []
     for path in folder.iterdir():
         if path.name.startswith("."):  # .gitkeep and files of editors
@@ -213,38 +213,38 @@ def entry_paths(folder: Path) -> list[Path]:
         paths.append(path)
         if len(paths) > MAX_ENTRIES:
             sentence = f"The folder has more than {MAX_ENTRIES:,} entries."
-            raise WrongFiles([Problem(shown, 1, sentence)])
+            raise WrongFiles([Problem(file, 1, sentence)])
     return sorted(paths)
 
 
 def parse_with_problems(
-    content: bytes, path: Path, shown: str
+    content: bytes, path: Path, file: str
 ) -> tuple[Entry | None, list[Problem]]:
     """Read an entry from its bytes, as `read_with_problems` does.
 
     Args:
         content: what the file holds.
         path: its path; only its name is used.
-        shown: what messages call the file.
+        file: what messages call the file.
     """
-    if problem := _wrong_bytes(content, shown):
+    if problem := _wrong_bytes(content, file):
         return None, [problem]
     try:
         document = parse_document(content, path, "entry")
     except TaskError as error:
-        return None, [_as_problem(str(error), path, shown)]
-    reader = _Reader(document, path.name.removesuffix(SUFFIX), shown)
+        return None, [_as_problem(str(error), path, file)]
+    reader = _Reader(document, path.name.removesuffix(SUFFIX), file)
     entry = reader.read()
     return entry, sorted(reader.problems)
 
 
-def _as_problem(message: str, path: Path, shown: str) -> Problem:
+def _as_problem(message: str, path: Path, file: str) -> Problem:
     """Split a message that begins with file and line."""
     text = message.removeprefix(f"{shown_path(path)}:")
     line, separator, sentence = text.partition(": ")
     if separator and line.isdigit():
-        return Problem(shown, int(line), sentence)
-    return Problem(shown, 1, text.lstrip(": "))
+        return Problem(file, int(line), sentence)
+    return Problem(file, 1, text.lstrip(": "))
 
 
 def wrong_file_name(name: str) -> str:
@@ -287,15 +287,15 @@ def _why_unread(error: OSError) -> str:
     return f"The entry cannot be read: {error.strerror}."
 
 
-def _wrong_bytes(content: bytes, shown: str) -> Problem | None:
+def _wrong_bytes(content: bytes, file: str) -> Problem | None:
     """Find what no entry may hold, before any of it is parsed."""
     if len(content) > MAX_ENTRY_BYTES:
-        return Problem(shown, 1, f"An entry has at most {MAX_ENTRY_BYTES:,} bytes.")
+        return Problem(file, 1, f"An entry has at most {MAX_ENTRY_BYTES:,} bytes.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        return Problem(shown, line, "The file is not UTF-8 text; save it as UTF-8.")
+        return Problem(file, line, "The file is not UTF-8 text; save it as UTF-8.")
     for line, row in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
         for character in row:
             hidden = unicodedata.category(character) in _HIDDEN_CATEGORIES
@@ -304,11 +304,11 @@ def _wrong_bytes(content: bytes, shown: str) -> Problem | None:
                     f"The character U+{ord(character):04X} cannot be seen, or changes how others"
                     " are shown: delete it."
                 )
-                return Problem(shown, line, sentence)
-    return _wrong_syntax(text, shown)
+                return Problem(file, line, sentence)
+    return _wrong_syntax(text, file)
 
 
-def _wrong_syntax(text: str, shown: str) -> Problem | None:
+def _wrong_syntax(text: str, file: str) -> Problem | None:
     """Find YAML that is more than keys and plain scalars; broken YAML is left to the reader."""
     import yaml
 
@@ -322,21 +322,21 @@ def _wrong_syntax(text: str, shown: str) -> Problem | None:
                 documents += 1
                 if documents > 1 or event.version or event.tags:
                     return Problem(
-                        shown, line, "An entry is one YAML document, without '%'."
+                        file, line, "An entry is one YAML document, without '%'."
                     )
             elif isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
                 return Problem(
-                    shown, line, "An entry has no anchors (&) and no aliases (*)."
+                    file, line, "An entry has no anchors (&) and no aliases (*)."
                 )
             elif getattr(event, "tag", None):
                 return Problem(
-                    shown, line, "An entry has no tags (!): write plain values."
+                    file, line, "An entry has no tags (!): write plain values."
                 )
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
                 if depth > 2 or isinstance(event, yaml.SequenceStartEvent):
                     sentence = "An entry has no lists, and mappings of scalars only."
-                    return Problem(shown, line, sentence)
+                    return Problem(file, line, sentence)
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
     except yaml.YAMLError:
@@ -347,11 +347,11 @@ def _wrong_syntax(text: str, shown: str) -> Problem | None:
 class _Reader:
     """Turns the values of an entry into an Entry, and collects what is wrong."""
 
-    def __init__(self, document: Document, name: str, shown: str) -> None:
+    def __init__(self, document: Document, name: str, file: str) -> None:
         self.document = document
         self.values = document.value
         self.name = name
-        self.shown = shown
+        self.file = file
         self.problems: list[Problem] = []
 
     def read(self) -> Entry:
@@ -365,20 +365,22 @@ class _Reader:
             base_url=self._text("base_url"),
             facts=self._facts(),
             by=self._by(),
-            file=self.shown,
+            file=self.file,
             lines=self._lines(),
         )
 
     def _lines(self) -> dict[str, int]:
         return {
-            ".".join(map(str, path)): place.line
-            for path, place in self.document.places.items()
+            ".".join(map(str, path)): position.line
+            for path, position in self.document.places.items()
             if path
         }
 
     def _report(self, sentence: str, *path: str) -> None:
-        place = self.document.place(path)
-        self.problems.append(Problem(self.shown, place.line if place else 1, sentence))
+        position = self.document.place(path)
+        self.problems.append(
+            Problem(self.file, position.line if position else 1, sentence)
+        )
 
     def _check_keys(self) -> None:
         for key in self.values:

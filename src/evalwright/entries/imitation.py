@@ -52,11 +52,11 @@ def looks_of(name: str) -> str:
         A text that is equal for names that look alike.
     """
     decomposed = unicodedata.normalize("NFKD", name)
-    bare = "".join(
+    unaccented = "".join(
         character for character in decomposed if not "\u0300" <= character <= "\u036f"
     )
     visible = "".join(
-        character for character in bare if unicodedata.category(character) != "Cf"
+        character for character in unaccented if unicodedata.category(character) != "Cf"
     )
     letters = _SEPARATORS.sub("", visible.casefold()).translate(_ALIKE)
     return letters.replace("rn", "m").replace("vv", "w")
@@ -107,21 +107,21 @@ class KnownEntries:
             looks = looks_of(name)
             if looks == own_looks:
                 return None
-            for known in self._by_looks_of_model.get(looks, ()):
-                if last_part(known.model) != last_part(entry.model):
-                    return known
+            for labelled_entry in self._by_looks_of_model.get(looks, ()):
+                if last_part(labelled_entry.model) != last_part(entry.model):
+                    return labelled_entry
         return None
 
     def labelled_as(self, entry: Entry) -> Entry | None:
         """Return an entry of another model whose label names this entry's model."""
         for name in (last_part(entry.model), entry.model):
-            known = self._by_looks.get(looks_of(name))
-            if known is None or not known.label:
+            known_entry = self._by_looks.get(looks_of(name))
+            if known_entry is None or not known_entry.label:
                 continue
-            own_part = last_part(known.model)
-            is_own = looks_of(own_part) == looks_of(known.label)
+            own_part = last_part(known_entry.model)
+            is_own = looks_of(own_part) == looks_of(known_entry.label)
             if not is_own and own_part != last_part(entry.model):
-                return known
+                return known_entry
         return None
 
 

@@ -73,11 +73,17 @@ def import_results(
     imported = []
     for run in runs:
         label = printable(run.label)
-        known = folder_by_hash.get(run.samples_sha256)
-        if known is not None:
-            has_entry = known.entry in entry_names
+        present_result = folder_by_hash.get(run.samples_sha256)
+        if present_result is not None:
+            has_entry = present_result.entry in entry_names
             imported.append(
-                ImportedResult(known.entry, label, known.run.folder, has_entry, True)
+                ImportedResult(
+                    present_result.entry,
+                    label,
+                    present_result.run.folder,
+                    has_entry,
+                    True,
+                )
             )
             continue
         entry_name = name or _name_of(run, entries, label_by_name)
@@ -92,8 +98,8 @@ def import_results(
 
 def _check_tasks(runs: Sequence[Run], results: Sequence[Result]) -> None:
     """Raise RunError if a run could never be on one board with the results, or with the others."""
-    every = [*(result.run for result in results), *runs]
-    expected = {task.name for task in every[0].tasks} if every else set()
+    all_runs = [*(result.run for result in results), *runs]
+    expected = {task.name for task in all_runs[0].tasks} if all_runs else set()
     for run in runs:
         names = [task.name for task in run.tasks]
         if expected.isdisjoint(names):
@@ -121,5 +127,7 @@ def _name_of(run: Run, entries: Sequence[Entry], label_by_name: dict[str, str]) 
         return f"model-{run.samples_sha256[:SHORT_IDENTITY_CHARS]}"
     if label_by_name.get(name, run.label) == run.label:
         return name
-    rest = MAX_NAME_CHARS - SHORT_IDENTITY_CHARS - 1
-    return f"{name[:rest].strip('.-')}-{run.samples_sha256[:SHORT_IDENTITY_CHARS]}"
+    n_name_chars = MAX_NAME_CHARS - SHORT_IDENTITY_CHARS - 1
+    return (
+        f"{name[:n_name_chars].strip('.-')}-{run.samples_sha256[:SHORT_IDENTITY_CHARS]}"
+    )

@@ -58,7 +58,7 @@ def price_run(board: BoardFile, entry: Entry) -> RunPrice:
         prices={name: price for name, price in prices.items() if name == spec.model},
     )
     limit = board.suite.limit
-    parts = [
+    amounts = [
         usage.money.times(_share(limit, task.n_total))
         for task in forecast.tasks
         for usage in task.models.values()
@@ -69,12 +69,16 @@ def price_run(board: BoardFile, entry: Entry) -> RunPrice:
         for usage in task.models.values()
     )
     known_judges = [judge for judge in forecast.judges if judge.is_known]
-    n_items = sum(task.n_total for task in forecast.tasks)
-    asked = sum(task.n_total * _share(limit, task.n_total) for task in forecast.tasks)
-    parts += [judge.money.times(asked / max(1, n_items)) for judge in known_judges]
+    n_samples = sum(task.n_total for task in forecast.tasks)
+    n_asked_samples = sum(
+        task.n_total * _share(limit, task.n_total) for task in forecast.tasks
+    )
+    amounts += [
+        judge.money.times(n_asked_samples / max(1, n_samples)) for judge in known_judges
+    ]
     return RunPrice(
-        low=_sum([part.least for part in parts]),
-        high=_sum([part.most for part in parts]),
+        low=_sum([part.least for part in amounts]),
+        high=_sum([part.most for part in amounts]),
         requests=round(requests),
         without_judge=len(known_judges) < len(forecast.judges),
         unbounded=any(
@@ -93,5 +97,5 @@ def _share(limit: float | None, n_items: int) -> float:
 
 
 def _sum(amounts: Sequence[float | None]) -> float | None:
-    known = [amount for amount in amounts if amount is not None]
-    return sum(known) if len(known) == len(amounts) else None
+    known_amounts = [amount for amount in amounts if amount is not None]
+    return sum(known_amounts) if len(known_amounts) == len(amounts) else None

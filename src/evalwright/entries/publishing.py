@@ -130,11 +130,11 @@ def _option_arguments(board: BoardFile, outputs: BoardOutputs) -> Iterator[str]:
         if name == "facts":
             yield f"{option}={board.folder / str(setting)}"
             continue
-        parts = setting if isinstance(setting, list) else [setting]
+        scalars = setting if isinstance(setting, list) else [setting]
         if name == "where":
-            yield from (f"{option}={part}" for part in parts)
+            yield from (f"{option}={condition}" for condition in scalars)
         else:
-            yield f"{option}={','.join(map(str, parts))}"
+            yield f"{option}={','.join(map(str, scalars))}"
 
 
 def remove_other_pages(outputs: BoardOutputs) -> list[Path]:
@@ -201,10 +201,10 @@ def measure_published(board: BoardFile) -> list[FolderSize]:
         board.folder / name for name in (rules.site, rules.readme, rules.plot) if name
     ]
     sizes = []
-    for place in places:
-        if not place.exists():
+    for path in places:
+        if not path.exists():
             continue
-        files = [place] if place.is_file() else [*place.rglob("*")]
+        files = [path] if path.is_file() else [*path.rglob("*")]
         n_bytes = [file.stat().st_size for file in files if file.is_file()]
-        sizes.append(FolderSize(place, len(n_bytes), sum(n_bytes)))
+        sizes.append(FolderSize(path, len(n_bytes), sum(n_bytes)))
     return sizes

@@ -72,9 +72,12 @@ def judged_results(board: BoardFile, names: Sequence[str]) -> list[JudgedResult]
     }
     for name in names:
         if name not in by_entry:
-            known = [*by_entry]
+            known_entries = [*by_entry]
             raise UnknownName(
-                "entry with a result", name, known, known_names(name, known)
+                "entry with a result",
+                name,
+                known_entries,
+                known_names(name, known_entries),
             )
     results: list[JudgedResult] = []
     for entry, entry_folder in by_entry.items():
@@ -123,14 +126,14 @@ class SamplesFinder:
         Raises:
             RunError: they are nowhere; the message says where they were looked for.
         """
-        wanted = str(result.published.data["samples"].get("sha256"))
-        if wanted in self._by_hash:
-            return self._by_hash[wanted]
+        samples_hash = str(result.published.data["samples"].get("sha256"))
+        if samples_hash in self._by_hash:
+            return self._by_hash[samples_hash]
         looked_in = [f"'{self._runs_folder}'"]
         if self._place.startswith(BUCKET):
             looked_in.append(self._place)
             run = self._pull(result.published.id)
-            if run is not None and run.data["samples"].get("sha256") == wanted:
+            if run is not None and run.data["samples"].get("sha256") == samples_hash:
                 return run
         how = "bring the run back there"
         if not self._place.startswith(BUCKET):
@@ -186,10 +189,10 @@ def publish_rejudged(board: BoardFile, result: JudgedResult, rescored: Run) -> P
 def _describe(file: Path, described: dict[str, Any]) -> None:
     """Give a result the label and facts of the one before, which the board may have changed."""
     record: dict[str, Any] = read_json(file, RunError, str(file))
-    for part in (record["model"], *record["configuration"].get("models", ())):
+    for model_record in (record["model"], *record["configuration"].get("models", ())):
         for key in ("label", "facts"):
-            part.pop(key, None)
+            model_record.pop(key, None)
             if described.get(key):
-                part[key] = described[key]
+                model_record[key] = described[key]
     with failing_as(RunError, f"'{file}' cannot be written"):
         write_file(file, to_json(record, indent=2) + "\n")

@@ -102,9 +102,9 @@ def check_results_folder(folder: Path) -> None:
         ConfigurationError,
         f"Results cannot be written to '{folder}', so nothing was sent",
     ):
-        place = place_of(folder)
-        place.mkdir(parents=True, exist_ok=True)
-        probe = place / ".writable"
+        target = place_of(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        probe = target / ".writable"
         probe.write_bytes(b"")
         probe.unlink()
 
@@ -153,12 +153,12 @@ def update_description(result: Result, entry: Entry) -> bool:
     file = result.run.folder / RUN_FILE
     record: dict[str, Any] = read_json(file, RunError, str(file))
     described = json.dumps(record, sort_keys=True)
-    model_parts = [record["model"], *record["configuration"].get("models", ())]
-    for part in model_parts:
+    model_records = [record["model"], *record["configuration"].get("models", ())]
+    for model_record in model_records:
         for key, setting in (("label", entry.label), ("facts", dict(entry.facts))):
-            part.pop(key, None)
+            model_record.pop(key, None)
             if setting:
-                part[key] = setting
+                model_record[key] = setting
     if json.dumps(record, sort_keys=True) == described:
         return False
     with failing_as(RunError, f"'{file}' cannot be written"):

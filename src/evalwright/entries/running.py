@@ -270,12 +270,12 @@ class EntriesRunner:
 
     def _keep_samples(self, run: Run, entry: Entry) -> None:
         """Put the samples where the board keeps them, before the result that names their hash."""
-        place = self.board.publish.samples
-        if place.startswith("s3://"):
+        destination = self.board.publish.samples
+        if destination.startswith("s3://"):
             from evalwright.runs.bucket_runs import push_run
             from evalwright.runs.buckets import parse_bucket_address
 
-            push_run(run, parse_bucket_address(place), replace=True)
+            push_run(run, parse_bucket_address(destination), replace=True)
         folder = uploads_folder(self.board, self.home, self.samples_into)
         if folder is not None:
             short_identity = str(run.data["identity"])[:SHORT_IDENTITY_CHARS]

@@ -21,13 +21,15 @@ ONLY_IN_RELEASES = ("release", "hub:")
 
 def what_a_new_judge_finds(board: BoardFile) -> str:
     """Say that a new judge may find no answers to score; "" where it does, or there is no judge."""
-    place = board.publish.samples
-    if not board.suite.roles or place.startswith(BUCKET):
+    destination = board.publish.samples
+    if not board.suite.roles or destination.startswith(BUCKET):
         return ""
-    where = "nowhere else" if place == "none" else "from there they are not read back"
+    where = (
+        "nowhere else" if destination == "none" else "from there they are not read back"
+    )
     return (
         f"Note: answers are kept in .evalwright/runs, and {where} (publish: samples:"
-        f" {place}). Once that folder is lost, and the workflows have it in a cache that"
+        f" {destination}). Once that folder is lost, and the workflows have it in a cache that"
         " GitHub empties after a week without a run, a new judge has nothing to score, and"
         " all requests must be sent again. With samples: s3://bucket/folder they are kept."
     )

@@ -128,14 +128,14 @@ def _answers_sentence(trial: Trial) -> str:
     faults = model_faults(trial.run.tasks)
     if not faults:
         return "No reply was empty, cut or refused."
-    parts = [f"{n:,} {WORDS[outcome]}" for outcome, n in faults.items()]
-    return f"Replies that were no answer: {', '.join(parts)}."
+    counts = [f"{n:,} {WORDS[outcome]}" for outcome, n in faults.items()]
+    return f"Replies that were no answer: {', '.join(counts)}."
 
 
 def _labels_sentence(trial: Trial) -> str:
     """Say as what the answers were read where a scorer tells refusals from answers."""
-    parts = [f"{n:,} {label}" for label, n in trial.labels.most_common()]
-    return f"Read as: {', '.join(parts)}." if parts else ""
+    counts = [f"{n:,} {label}" for label, n in trial.labels.most_common()]
+    return f"Read as: {', '.join(counts)}." if counts else ""
 
 
 def _case_blocks(trial: Trial) -> Iterator[doc.Block]:

@@ -151,7 +151,7 @@ def try_entry(
         n_unsent_cases = board_cases(board) - len(cases)
     tried = _as_trial(board, configuration, whole_run)
     run, records = _ask_samples(tried, budget, progress)
-    shown = [] if can_send_cases(whole_run) else records[: board.trial.cases]
+    shown_records = [] if can_send_cases(whole_run) else records[: board.trial.cases]
     costs = [cost_of_cases, run.cost]
     return Trial(
         entry=entry,
@@ -159,7 +159,7 @@ def try_entry(
         n_board_samples=sum(len(order.items) for order in whole_run.orders),
         price=checked.prices[entry.name],
         cases=tuple(cases),
-        samples=tuple(map(_as_shown, shown)),
+        samples=tuple(map(_as_shown, shown_records)),
         labels=_count_labels(whole_run, records),
         n_unsent_cases=n_unsent_cases,
         dollars=None

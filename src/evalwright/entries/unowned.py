@@ -53,10 +53,12 @@ def unowned_results(
         return []
     owned = set(entry_names)
     rows = {
-        UnownedResult(place.name, run.label, run.shown_model): None
-        for place in sorted(folder.iterdir())
-        if place.name not in owned and place.is_dir() and not place.is_symlink()
-        for run in list_runs(place)
+        UnownedResult(result_folder.name, run.label, run.shown_model): None
+        for result_folder in sorted(folder.iterdir())
+        if result_folder.name not in owned
+        and result_folder.is_dir()
+        and not result_folder.is_symlink()
+        for run in list_runs(result_folder)
     }
     return list(rows)
 
@@ -92,16 +94,16 @@ def _taken_place(entry: Entry, results: Sequence[UnownedResult]) -> str:
     """Say whose place an entry would take; "" if nobody's."""
     looks = looks_of(entry.shown_name)
     for result in results:
-        place = f"{RESULTS_FOLDER}/{result.name}"
-        shown = f"{shown_text(result.label)} ({shown_text(result.model)})"
+        result_path = f"{RESULTS_FOLDER}/{result.name}"
+        owner = f"{shown_text(result.label)} ({shown_text(result.model)})"
         if result.name == entry.name:
             return (
-                f"{place} has results of {shown}, which has no entry: give the file of"
+                f"{result_path} has results of {owner}, which has no entry: give the file of"
                 " another model another name, or ask a maintainer."
             )
         if looks_of(result.label) == looks:
             return (
-                f"{shown_text(entry.shown_name)} looks like {shown} in {place}, which has no"
+                f"{shown_text(entry.shown_name)} looks like {owner} in {result_path}, which has no"
                 " entry: give it a label that tells them apart, or ask a maintainer."
             )
     return ""
