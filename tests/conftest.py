@@ -207,7 +207,7 @@ def _nothing_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
         (secrets, "_forms"),
         (secrets, "_bytes"),
         (provider_table, "_added"),
-        (price_table, "_own"),
+        (price_table, "_user_books"),
     ):
         value = getattr(module, name)
         monkeypatch.setattr(

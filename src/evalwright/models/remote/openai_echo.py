@@ -154,16 +154,16 @@ def read_tokens_of_text(
     except NoLogProbs:
         raise not_documented(settings, "tokens in choices[0].logprobs", block) from None
     following = tokens[count : count + 1]
-    kept = [
+    returned_tokens = [
         replace(token, alternatives=token.alternatives[: request.top_logprobs])
         for token in tokens[: count + 1]
     ]
-    n_unknown = int(bool(kept) and block["token_logprobs"][0] is None)
+    n_unknown = int(bool(returned_tokens) and block["token_logprobs"][0] is None)
     return replace(
         scored,
         text="".join(token.text for token in following),
         finish_reason=LENGTH if following else "stop",
-        tokens=tuple(kept),
+        tokens=tuple(returned_tokens),
         tokens_scored=count - n_unknown,
     )
 

@@ -25,7 +25,7 @@ TOKENS = st.integers(min_value=0, max_value=3_000_000)
 
 @pytest.fixture(autouse=True)
 def _nothing_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(price_table, "_own", {})
+    monkeypatch.setattr(price_table, "_user_books", {})
     monkeypatch.setattr(price_table, "_warned_dates", set())
 
 

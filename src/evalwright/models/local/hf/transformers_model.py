@@ -480,10 +480,10 @@ class TransformersModel(LocalModel):
             self._knows_tool_format = self.reader().tool_format() is not None
         if self._knows_tool_format:
             return None
-        known = ", ".join(tool_format.name for tool_format in FORMATS)
+        known_formats = ", ".join(tool_format.name for tool_format in FORMATS)
         return (
             f"The chat template of '{self.name}' writes calls of tools in no form that is"
-            f" known here (known: {known}). Serve the model with vLLM or llama.cpp and"
+            f" known here (known: {known_formats}). Serve the model with vLLM or llama.cpp and"
             " evaluate that endpoint, which knows its form."
         )
 

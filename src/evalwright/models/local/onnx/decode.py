@@ -140,8 +140,10 @@ def _score_tree(
             # Padded on the right, where no token of a causal model attends.
             inputs = padded([list(node.source[: node.end]) for node in paths], start)
             batch_logits, _ = decoder.run(*inputs, repeat_cache(cache, len(rows)))
-            for position, each in enumerate(rows):
-                yield from collect(each, batch_logits[position, : each.length])
+            for position, batch_row in enumerate(rows):
+                yield from collect(
+                    batch_row, batch_logits[position, : batch_row.length]
+                )
 
 
 def _groups(sequences: Sequence[list[int]], start: int) -> list[list[int]]:

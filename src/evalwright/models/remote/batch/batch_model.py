@@ -347,7 +347,7 @@ class BatchModel(Forwarding):
                 if not future.done():
                     # Each gets an error of its own: one object raised in many places would gather
                     # their tracebacks.
-                    future.set_exception(_same(error, may_be_billed))
+                    future.set_exception(_copy_of(error, may_be_billed))
 
     def _opened(self) -> Journal:
         if self._journal is None:
@@ -355,13 +355,13 @@ class BatchModel(Forwarding):
         return self._journal
 
 
-def _same(error: Exception, taken: bool) -> Exception:
+def _copy_of(error: Exception, billable: bool) -> Exception:
     if not isinstance(error, RequestError):
         return type(error)(*error.args)
     # Requests that failed in a batch are not billed, and whether a lost batch exists is found out
     # before its items are sent again.
     return type(error)(
-        str(error), status=error.status, retry_after=error.retry_after, taken=taken
+        str(error), status=error.status, retry_after=error.retry_after, taken=billable
     )
 
 

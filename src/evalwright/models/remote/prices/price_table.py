@@ -49,7 +49,7 @@ class Book:
         )
 
 
-_own: dict[str, Book] = {}
+_user_books: dict[str, Book] = {}
 
 
 def price_of(provider: str, model: str, *, packaged: bool = True) -> Price | None:
@@ -57,7 +57,7 @@ def price_of(provider: str, model: str, *, packaged: bool = True) -> Price | Non
 
     `packaged` includes the package's own table.
     """
-    books = (_own.get(provider), _packaged(provider) if packaged else None)
+    books = (_user_books.get(provider), _packaged(provider) if packaged else None)
     return next(
         (price for book in books if book is not None and (price := book.find(model))),
         None,
@@ -70,13 +70,15 @@ def add(provider: str, rows: Mapping[str, Any], where: str) -> None:
     Raises:
         ConfigurationError: a price cannot be read.
     """
-    _own[provider] = read_book(rows, where)
+    _user_books[provider] = read_book(rows, where)
 
 
 def count_of(provider: str) -> int:
     """Count a provider's models (or patterns) with a known price."""
     books = [
-        book for book in (_own.get(provider), _packaged(provider)) if book is not None
+        book
+        for book in (_user_books.get(provider), _packaged(provider))
+        if book is not None
     ]
     return len(
         {name for book in books for name in book.names}
@@ -86,7 +88,7 @@ def count_of(provider: str) -> int:
 
 def names_of(provider: str) -> list[str]:
     """List the models of a provider whose price is known by their name, sorted."""
-    books = (_own.get(provider), _packaged(provider))
+    books = (_user_books.get(provider), _packaged(provider))
     return sorted({name for book in books if book is not None for name in book.names})
 
 

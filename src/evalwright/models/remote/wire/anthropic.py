@@ -144,9 +144,9 @@ def _messages(talk: Sequence[Message]) -> list[dict[str, Any]]:
 def _call_blocks(turn: Message) -> list[Any]:
     """Return the blocks of a turn with calls: as they came where thinking was among them."""
     ids = [call.id for call in turn.tool_calls]
-    kept = kept_blocks(turn, _KEPT_AS, _id_of_call, ids)
-    if kept is not None:
-        return kept
+    provider_blocks = kept_blocks(turn, _KEPT_AS, _id_of_call, ids)
+    if provider_blocks is not None:
+        return provider_blocks
     calls = [
         {
             "type": "tool_use",
@@ -164,13 +164,13 @@ def _id_of_call(block: Mapping[str, Any]) -> Any:
 
 
 def _result(turn: Message) -> dict[str, Any]:
-    shown = content(turn, _part)
+    result_content = content(turn, _part)
     if turn.is_error and not (turn.text or turn.images):
-        shown = NO_OUTPUT  # the API refuses an error without content
+        result_content = NO_OUTPUT  # the API refuses an error without content
     return {
         "type": "tool_result",
         "tool_use_id": turn.tool_call_id,
-        "content": shown,
+        "content": result_content,
         **({"is_error": True} if turn.is_error else {}),
     }
 
@@ -206,14 +206,14 @@ def parse_message(data: Any, request: Generate, settings: Settings) -> ReplyCont
     called = "tool_use" in kinds
     hidden = "redacted_thinking" in kinds
     calls: tuple[ToolCall, ...] = ()
-    kept = ""
+    content_to_resend = ""
     if called and form.offers_tools(request) and finish != CONTENT_FILTER:
         calls = tuple(
             _read_call(block, data, settings)
             for block in content
             if block.get("type") == "tool_use"
         )
-        kept = _kept(content, calls)
+        content_to_resend = _content_to_resend(content, calls)
     return ReplyContent(
         text,
         reasoning,
@@ -223,7 +223,7 @@ def parse_message(data: Any, request: Generate, settings: Settings) -> ReplyCont
         excused=called or hidden,
         calls_tool=called,
         tool_calls=calls,
-        provider_content=kept,
+        provider_content=content_to_resend,
         stopped_at=form.stopped_at(data, ("stop_sequence",), request.stop),
     )
 
@@ -234,7 +234,9 @@ def _read_call(block: Mapping[str, Any], data: Any, settings: Settings) -> ToolC
     )
 
 
-def _kept(content: Sequence[Mapping[str, Any]], calls: Sequence[ToolCall]) -> str:
+def _content_to_resend(
+    content: Sequence[Mapping[str, Any]], calls: Sequence[ToolCall]
+) -> str:
     """Return a reply's blocks to send back as they came, if there are others than text and calls.
 
     The input of a call is text in a stream, and must be an object when it goes back.

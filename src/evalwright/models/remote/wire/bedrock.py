@@ -177,9 +177,9 @@ def _blocks(turn: Message, model: str) -> list[Any]:
     if not turn.tool_calls:
         return [*parts(turn, _part)]
     ids = [call.id for call in turn.tool_calls]
-    kept = kept_blocks(turn, _KEPT_AS, _id_of_call, ids)
-    if kept is not None:
-        return kept
+    provider_blocks = kept_blocks(turn, _KEPT_AS, _id_of_call, ids)
+    if provider_blocks is not None:
+        return provider_blocks
     calls = [
         {
             "toolUse": {
@@ -198,14 +198,14 @@ def _id_of_call(block: Mapping[str, Any]) -> Any:
 
 
 def _result(turn: Message, model: str) -> dict[str, Any]:
-    shown = [
+    result_blocks = [
         _part(part) for part in turn.parts if isinstance(part, Image) or part.strip()
     ]
     is_marked = turn.is_error and _TAKES_STATUS.search(model) is not None
     return {
         "toolResult": {
             "toolUseId": turn.tool_call_id,
-            "content": shown or [{"text": NO_OUTPUT}],
+            "content": result_blocks or [{"text": NO_OUTPUT}],
             **({"status": "error"} if is_marked else {}),
         }
     }
@@ -236,7 +236,7 @@ def parse_converse(data: Any, request: Generate, settings: Settings) -> ReplyCon
     excused = called or any("reasoningContent" in block for block in content)
     finish = form.finish_of(data.get("stopReason"))
     calls: tuple[ToolCall, ...] = ()
-    kept = ""
+    content_to_resend = ""
     if called and form.offers_tools(request) and finish != CONTENT_FILTER:
         calls = tuple(
             read_call(
@@ -249,7 +249,7 @@ def parse_converse(data: Any, request: Generate, settings: Settings) -> ReplyCon
             for block in content
             if _is_call(block)
         )
-        kept = _kept(content, calls)
+        content_to_resend = _content_to_resend(content, calls)
     # Many models refuse stop strings of only white space.
     text, finish = form.apply_local_stops(
         text, finish, tuple(sign for sign in request.stop if not sign.strip())
@@ -262,7 +262,7 @@ def parse_converse(data: Any, request: Generate, settings: Settings) -> ReplyCon
         excused=excused,
         calls_tool=called,
         tool_calls=calls,
-        provider_content=kept,
+        provider_content=content_to_resend,
     )
 
 
@@ -274,7 +274,9 @@ def _is_call(block: Mapping[str, Any]) -> bool:
     )
 
 
-def _kept(content: Sequence[Mapping[str, Any]], calls: Sequence[ToolCall]) -> str:
+def _content_to_resend(
+    content: Sequence[Mapping[str, Any]], calls: Sequence[ToolCall]
+) -> str:
     """Return a reply's blocks to send back as they came, if thinking among them is signed.
 
     Many models refuse thinking without a signature, so it is left out. The input of a call is text

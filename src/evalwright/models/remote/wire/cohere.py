@@ -88,14 +88,14 @@ def _message(turn: Message) -> dict[str, Any]:
         }
         for call in turn.tool_calls
     ]
-    kept = content_for_provider(turn, _NAME)
-    if not isinstance(kept, Mapping):
-        kept = {}
+    provider_fields = content_for_provider(turn, _NAME)
+    if not isinstance(provider_fields, Mapping):
+        provider_fields = {}
         if turn.reasoning:
-            kept["tool_plan"] = turn.reasoning
+            provider_fields["tool_plan"] = turn.reasoning
         if turn.text:
-            kept["content"] = content(turn, openai_part)
-    return {"role": "assistant", "tool_calls": calls, **kept}
+            provider_fields["content"] = content(turn, openai_part)
+    return {"role": "assistant", "tool_calls": calls, **provider_fields}
 
 
 def parse_cohere(data: Any, request: Generate, settings: Settings) -> ReplyContent:
@@ -121,7 +121,7 @@ def parse_cohere(data: Any, request: Generate, settings: Settings) -> ReplyConte
     called = bool(message.get("tool_calls"))
     calls: tuple[ToolCall, ...] = ()
     reasoning = thinking
-    kept: dict[str, Any] = {}
+    fields_to_resend: dict[str, Any] = {}
     finish_reason = form.finish_of(finish)
     if called and form.offers_tools(request) and finish_reason != CONTENT_FILTER:
         calls = _calls(message["tool_calls"], data, settings)
@@ -129,7 +129,10 @@ def parse_cohere(data: Any, request: Generate, settings: Settings) -> ReplyConte
         plan = plan if isinstance(plan, str) else ""
         reasoning = "\n\n".join(filter(None, (thinking, plan)))
         if thinking:
-            kept = {"content": blocks, **({"tool_plan": plan} if plan else {})}
+            fields_to_resend = {
+                "content": blocks,
+                **({"tool_plan": plan} if plan else {}),
+            }
     return ReplyContent(
         text,
         reasoning,
@@ -138,7 +141,7 @@ def parse_cohere(data: Any, request: Generate, settings: Settings) -> ReplyConte
         excused=called,
         calls_tool=called,
         tool_calls=calls,
-        provider_content=provider_content(_NAME, kept),
+        provider_content=provider_content(_NAME, fields_to_resend),
     )
 
 

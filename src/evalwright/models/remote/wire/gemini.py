@@ -179,9 +179,9 @@ def _contents(
 def _call_parts(turn: Message, call_ids: Collection[str], model: str) -> list[Any]:
     """Return the parts of a turn with calls: as they came where they were signed."""
     names = [call.name for call in turn.tool_calls]
-    kept = kept_blocks(turn, _KEPT_AS, _name_of_call, names)
-    if kept is not None:
-        return kept
+    provider_parts = kept_blocks(turn, _KEPT_AS, _name_of_call, names)
+    if provider_parts is not None:
+        return provider_parts
     calls: list[dict[str, Any]] = [
         {
             "functionCall": {
@@ -268,11 +268,11 @@ def parse_gemini(data: Any, request: Generate, settings: Settings) -> ReplyConte
     finish = form.finish_of(candidate.get("finishReason"))
     text, finish = form.apply_local_stops(text, finish, request.stop[MOST_STOPS:])
     calls: tuple[ToolCall, ...] = ()
-    kept = ""
+    content_to_resend = ""
     if called and form.offers_tools(request) and finish != CONTENT_FILTER:
         reply_parts = form.get_nested(candidate, "content", "parts")
         calls = _calls(reply_parts, data, settings)
-        kept = _kept(reply_parts)
+        content_to_resend = _content_to_resend(reply_parts)
     return ReplyContent(
         text,
         reasoning,
@@ -282,7 +282,7 @@ def parse_gemini(data: Any, request: Generate, settings: Settings) -> ReplyConte
         excused=called,
         calls_tool=called,
         tool_calls=calls,
-        provider_content=kept,
+        provider_content=content_to_resend,
     )
 
 
@@ -316,22 +316,22 @@ def _calls(
     return tuple(calls)
 
 
-def _kept(reply_parts: Sequence[Mapping[str, Any]]) -> str:
+def _content_to_resend(reply_parts: Sequence[Mapping[str, Any]]) -> str:
     """Return a reply's parts to send back as they came, if any of them is signed.
 
     The pieces of a text in a stream become one part; signed parts stay as they are.
     """
     if not any("thoughtSignature" in part for part in reply_parts):
         return ""
-    kept: list[Mapping[str, Any]] = []
+    parts_to_resend: list[Mapping[str, Any]] = []
     for part in reply_parts:
-        last = kept[-1] if kept else {}
+        last = parts_to_resend[-1] if parts_to_resend else {}
         is_piece = _is_plain_text(last) and _is_plain_text(part)
         if is_piece and bool(last.get("thought")) == bool(part.get("thought")):
-            kept[-1] = {**last, "text": last["text"] + part["text"]}
+            parts_to_resend[-1] = {**last, "text": last["text"] + part["text"]}
         else:
-            kept.append(part)
-    return provider_content(_KEPT_AS, kept)
+            parts_to_resend.append(part)
+    return provider_content(_KEPT_AS, parts_to_resend)
 
 
 def _is_plain_text(part: Mapping[str, Any]) -> bool:

@@ -107,9 +107,9 @@ def _items(turn: Message, settings: Settings) -> list[dict[str, Any]]:
     message = {"role": turn.role, "content": _content(turn)}
     if not turn.tool_calls:
         return [message]
-    kept = content_for_provider(turn, _NAME)
-    if isinstance(kept, list) and _has_calls(kept, turn.tool_calls):
-        return kept
+    provider_items = content_for_provider(turn, _NAME)
+    if isinstance(provider_items, list) and _has_calls(provider_items, turn.tool_calls):
+        return provider_items
     calls = [
         {
             "type": "function_call",
@@ -124,12 +124,12 @@ def _items(turn: Message, settings: Settings) -> list[dict[str, Any]]:
 
 def _has_calls(items: list[Any], calls: tuple[ToolCall, ...]) -> bool:
     """Return whether the items that were kept of a turn are those of its calls."""
-    kept = [
+    call_ids_and_names = [
         (item.get("call_id"), item.get("name"))
         for item in items
         if isinstance(item, Mapping) and item.get("type") == "function_call"
     ]
-    return kept == [(call.id, call.name) for call in calls]
+    return call_ids_and_names == [(call.id, call.name) for call in calls]
 
 
 def _content(turn: Message) -> Any:
@@ -232,7 +232,7 @@ def _kept_items(items: list[Mapping[str, Any]]) -> str:
     Without reasoning, the turn itself says everything. A reasoning item without content is of no
     use: nobody keeps what its id stands for.
     """
-    kept = [
+    items_to_resend = [
         item
         for item in items
         if item.get("type") in ("message", "function_call")
@@ -241,8 +241,10 @@ def _kept_items(items: list[Mapping[str, Any]]) -> str:
             and (item.get("encrypted_content") or item.get("content"))
         )
     ]
-    is_plain = all(item["type"] != "reasoning" and "phase" not in item for item in kept)
-    return "" if is_plain else provider_content(_NAME, kept)
+    is_plain = all(
+        item["type"] != "reasoning" and "phase" not in item for item in items_to_resend
+    )
+    return "" if is_plain else provider_content(_NAME, items_to_resend)
 
 
 def response_usage(data: Any) -> Usage:

@@ -95,14 +95,14 @@ def _message(turn: Message, settings: Settings) -> dict[str, Any]:
 
 def _returned(turn: Message, settings: Settings) -> dict[str, Any]:
     """Return what the server wants back with a turn that calls tools, mostly its reasoning."""
-    kept = form.as_mapping(content_for_provider(turn, KEPT))
+    provider_fields = form.as_mapping(content_for_provider(turn, KEPT))
     fields: dict[str, Any] = {}
     for name in settings.returns:
         if name in settings.reasoning_fields:
             # An empty one is sent, too: DeepSeek and Moonshot refuse a turn without the field.
             fields[name] = turn.reasoning
-        elif name in kept:
-            fields[name] = kept[name]
+        elif name in provider_fields:
+            fields[name] = provider_fields[name]
         elif name == THINK_TAGS and turn.reasoning and not fields:
             thought = f"<think>\n{turn.reasoning}\n</think>\n\n"
             fields["content"] = thought + turn.text
@@ -146,9 +146,11 @@ def parse_chat(data: Any, request: Generate, settings: Settings) -> ReplyContent
     calls: tuple[ToolCall, ...] = ()
     if called and form.offers_tools(request) and finish != CONTENT_FILTER:
         calls = _calls(message, data, settings)
-    kept = {name: message[name] for name in settings.returns if message.get(name)}
+    fields_to_resend = {
+        name: message[name] for name in settings.returns if message.get(name)
+    }
     for name in settings.reasoning_fields:  # in `reasoning`
-        kept.pop(name, None)
+        fields_to_resend.pop(name, None)
     stopped_at = form.stopped_at(choice, STOP_FIELDS, request.stop)
     return ReplyContent(
         text,
@@ -159,7 +161,7 @@ def parse_chat(data: Any, request: Generate, settings: Settings) -> ReplyContent
         excused=called,
         calls_tool=called,
         tool_calls=calls,
-        provider_content=provider_content(KEPT, kept) if calls else "",
+        provider_content=provider_content(KEPT, fields_to_resend) if calls else "",
         stopped_at=stopped_at,
     )
 
@@ -461,7 +463,7 @@ class ChatGatherer(CompletionGatherer):
         self._parts: dict[str, list[str]] = {}
         self._calls = StreamedCalls()
         self._function_call: dict[str, str] = {}
-        self._kept: dict[str, list[Any]] = {}
+        self._details: dict[str, list[Any]] = {}
 
     def _take(self, choice: Mapping[str, Any]) -> None:
         delta = choice.get("delta")
@@ -484,7 +486,7 @@ class ChatGatherer(CompletionGatherer):
                     )
                 self.has_text = True
             elif name in self.settings.returns and value:
-                self._kept.setdefault(name, []).extend(
+                self._details.setdefault(name, []).extend(
                     value if isinstance(value, list) else [value]
                 )
 
@@ -492,8 +494,10 @@ class ChatGatherer(CompletionGatherer):
         message: dict[str, Any] = {
             name: "".join(pieces) for name, pieces in self._parts.items()
         }
-        kept = {name: _joined_details(rows) for name, rows in self._kept.items()}
-        message = {"role": "assistant", "content": None, **kept, **message}
+        details_to_resend = {
+            name: _joined_details(rows) for name, rows in self._details.items()
+        }
+        message = {"role": "assistant", "content": None, **details_to_resend, **message}
         calls = self._calls.as_rows()
         if calls:
             message["tool_calls"] = calls

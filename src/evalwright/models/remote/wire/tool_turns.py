@@ -108,7 +108,7 @@ def _ids_of(
 ) -> list[str]:
     """Return an id for each call of a turn, all different, and none of the earlier ones."""
     call_ids: list[str] = []
-    taken = {*earlier, *(call.id for call in calls)}
+    used_ids = {*earlier, *(call.id for call in calls)}
     for call_index, call in enumerate(calls):
         is_usable = (
             ids.pattern.fullmatch(call.id)
@@ -120,7 +120,7 @@ def _ids_of(
             continue
         numbered = (ids.make(turn_index, index) for index in count(call_index))
         call_ids.append(
-            next(name for name in numbered if name not in taken | set(call_ids))
+            next(name for name in numbered if name not in used_ids | set(call_ids))
         )
     return call_ids
 
@@ -201,9 +201,12 @@ def content_for_provider(turn: Message, *wire_names: str) -> Any:
     if not turn.provider_content:
         return None
     try:
-        kept = json.loads(turn.provider_content)
+        provider_turn = json.loads(turn.provider_content)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(kept, dict) or kept.get("format") not in wire_names:
+    if (
+        not isinstance(provider_turn, dict)
+        or provider_turn.get("format") not in wire_names
+    ):
         return None
-    return kept.get("content")
+    return provider_turn.get("content")
