@@ -27,12 +27,12 @@ def split_keys(text: str) -> dict[str, str]:
     return selected
 
 
-def find_node(roots: Sequence[BoardNode], wanted: str) -> BoardNode | None:
+def find_node(roots: Sequence[BoardNode], query: str) -> BoardNode | None:
     """Find a node by its id, the unique end of one, its title, or the keys that it selects.
 
     Args:
         roots: the tree of the board.
-        wanted: as somebody typed it.
+        query: the node, as somebody typed it.
 
     Returns:
         The node; None if there is none.
@@ -42,34 +42,34 @@ def find_node(roots: Sequence[BoardNode], wanted: str) -> BoardNode | None:
     """
     nodes = list(find_in(roots))
     for matching in (
-        [node for node in nodes if node.id == wanted],
-        _with_keys(nodes, split_keys(wanted)),
-        [node for node in nodes if node.title == wanted],
-        [node for node in nodes if node.title.endswith(f"{PREFIX_END}{wanted}")],
-        [node for node in nodes if node.id.endswith(f"{PREFIX_END}{wanted}")],
-        [node for node in nodes if _ends_with(node.id, wanted)],
-        [node for node in nodes if _ends_with(node.id.lower(), wanted.lower())],
+        [node for node in nodes if node.id == query],
+        _with_keys(nodes, split_keys(query)),
+        [node for node in nodes if node.title == query],
+        [node for node in nodes if node.title.endswith(f"{PREFIX_END}{query}")],
+        [node for node in nodes if node.id.endswith(f"{PREFIX_END}{query}")],
+        [node for node in nodes if _ends_with(node.id, query)],
+        [node for node in nodes if _ends_with(node.id.lower(), query.lower())],
     ):
         if matching:
-            return _only(matching, wanted)
+            return _only(matching, query)
     return None
 
 
 def unknown_node(
-    roots: Sequence[BoardNode], wanted: str, metrics: Iterable[str]
+    roots: Sequence[BoardNode], query: str, metrics: Iterable[str]
 ) -> UnknownName:
     """Make the error for a node that does not exist.
 
     Args:
         roots: the tree of the board.
-        wanted: as somebody typed it.
+        query: the node, as somebody typed it.
         metrics: what else it can be, as TASK.METRIC.
     """
     nodes = list(find_in(roots))
     keys = dict.fromkeys(
         f"{key}={value}" for node in nodes for key, value in node.keys.items()
     )
-    known = [
+    known_names = [
         *(node.id for node in nodes),
         *(node.title for node in nodes),
         *keys,
@@ -78,8 +78,8 @@ def unknown_node(
     outer = [node.id for root in roots for node in (root, *root.parts)]
     return UnknownName(
         "node to rank by",
-        printable(wanted)[:100],
-        dict.fromkeys(known),
+        printable(query)[:100],
+        dict.fromkeys(known_names),
         f"The board has {listed([*dict.fromkeys(outer)], MOST_NAMED)}.",
     )
 
@@ -88,13 +88,13 @@ def _with_keys(nodes: Sequence[BoardNode], selected: dict[str, str]) -> list[Boa
     """Select the nodes with exactly these keys: the outermost, as slices have parts by task."""
     if not selected:
         return []
-    wanted = {key: value.lower() for key, value in selected.items()}
+    lowered = {key: value.lower() for key, value in selected.items()}
     matching = [
         node
         for node in nodes
-        if node.keys.keys() == wanted.keys()
+        if node.keys.keys() == lowered.keys()
         and all(
-            wanted[key] in (value.lower(), value_title(key, value).lower())
+            lowered[key] in (value.lower(), value_title(key, value).lower())
             for key, value in node.keys.items()
         )
     ]
@@ -108,11 +108,11 @@ def _with_keys(nodes: Sequence[BoardNode], selected: dict[str, str]) -> list[Boa
     ]
 
 
-def _ends_with(node_id: str, wanted: str) -> bool:
-    return node_id.endswith(f"{SEPARATOR}{wanted}")
+def _ends_with(node_id: str, query: str) -> bool:
+    return node_id.endswith(f"{SEPARATOR}{query}")
 
 
-def _only(matching: Sequence[BoardNode], wanted: str) -> BoardNode:
+def _only(matching: Sequence[BoardNode], query: str) -> BoardNode:
     """Return the only node, or the first place of one that stands in several.
 
     A node that selects by fewer keys is meant before those that select by more.
@@ -128,6 +128,6 @@ def _only(matching: Sequence[BoardNode], wanted: str) -> BoardNode:
         return first
     ids = listed([f"'{node.id}'" for node in matching], MOST_NAMED)
     raise UsageError(
-        f"'{printable(wanted)}' can be {len(matching)} nodes of the board: {ids}. Write"
+        f"'{printable(query)}' can be {len(matching)} nodes of the board: {ids}. Write"
         " more of the one that you mean."
     )

@@ -343,13 +343,13 @@ def _ranking_notes(
 def weight_notes(roots: Sequence[BoardNode]) -> Iterator[str]:
     """Say which parts of the overall score count several times, being of several tasks."""
     for root in roots[:1]:
-        several = [part for part in root.parts if len(part.tasks) > 1]
+        part_of_several_tasks = [part for part in root.parts if len(part.tasks) > 1]
         are_all_alike = len({len(part.tasks) for part in root.parts}) == 1
         if root.metric != f"mean of {len(root.tasks)} tasks" or are_all_alike:
             continue
         if sum(len(part.tasks) for part in root.parts) != len(root.tasks):
             continue
-        times = [f"{part.title} as {len(part.tasks)}" for part in several]
+        times = [f"{part.title} as {len(part.tasks)}" for part in part_of_several_tasks]
         yield (
             f"The overall score is the mean of {len(root.tasks)} tasks, which count the same:"
             f" {listed(times, MOST_NAMED)} of them."

@@ -297,14 +297,18 @@ class _Planner:
             }
         levels = [Level(key) for key in self.by if key in self.task_keys]
         nodes: dict[Unit, Node | None] = {}
-        taken = {*self.metadata}
+        used_names = {*self.metadata}
         for unit, tasks in self.units.items():
             metadata = {task.name: self.metadata[task.name] for task in tasks}
             name = OVERALL if not nodes else f"{OVERALL} ({tasks[0].metric})"
-            tree = tree_by(metadata, levels, name=name, taken=taken) if levels else None
+            tree = (
+                tree_by(metadata, levels, name=name, used_names=used_names)
+                if levels
+                else None
+            )
             nodes[unit] = tree
             if tree is not None:
-                taken |= {node.name for node in tree.nodes()}
+                used_names |= {node.name for node in tree.nodes()}
         trees = [tree for tree in nodes.values() if tree is not None]
         if trees:
             self._regroup(trees)
@@ -350,12 +354,12 @@ class _Planner:
     def _add_means(self) -> None:
         """Add means over tasks that were asked for by name, unless a node has that name."""
         names = {column.name for column in self.columns}
-        taken = names | {
+        used_names = names | {
             node.name for tree in self._all_trees() for node in tree.nodes()
         }
         for name, tasks in self.means.items():
             members = tuple(task for task in tasks if task in names)
-            if name not in taken and len(members) > 1:
+            if name not in used_names and len(members) > 1:
                 self._regroup([Node(name, members)], replaces=False)
 
     def _add_tree_beside(self) -> None:
@@ -365,11 +369,11 @@ class _Planner:
             return
         unit_tasks = next(iter(self.units.values()))
         metadata = {task.name: self.metadata[task.name] for task in unit_tasks}
-        taken = {*self.metadata} | {
+        used_names = {*self.metadata} | {
             node.name for tree in self._all_trees() for node in tree.nodes()
         }
         name = f"By {dimension_title(levels[0].key).lower()}"
-        tree = tree_by(metadata, levels, name=name, taken=taken)
+        tree = tree_by(metadata, levels, name=name, used_names=used_names)
         if tree is not None and len(tree.parts) > 1:
             self._regroup([tree], replaces=False)
 
@@ -506,7 +510,7 @@ class _Planner:
             label: of the metric.
             exactly: whether case, spaces and dashes of the label count.
         """
-        wanted = label if exactly else normalise_label(label)
+        normalised = label if exactly else normalise_label(label)
         cells: list[Cells] = []
         for run in self.runs:
             metrics = next(
@@ -515,7 +519,7 @@ class _Planner:
             matching = [
                 metric
                 for metric in metrics
-                if wanted
+                if normalised
                 == (metric.label if exactly else normalise_label(metric.label))
             ]
             cells.append({task_name: matching[0]} if matching else {})
@@ -544,16 +548,16 @@ class _Planner:
             (unit for unit in units if {*names} & {task.name for task in unit.tasks}),
             units[0],
         )
-        others = [other for other in units if other is not unit]
+        others = [further_unit for further_unit in units if further_unit is not unit]
         if target.id == unit.ranked_node:
             return [unit, *others]
         scores, why = self._target_scores(target, cells, names, source, unit.all_scores)
-        what = f"'{target.title}'"
+        ranked_by = f"'{target.title}'"
         if target.metric and target.metric not in target.title:
-            what += f" ({target.metric})"
-        note = f"Models are sorted and ranked by {what}."
+            ranked_by += f" ({target.metric})"
+        note = f"Models are sorted and ranked by {ranked_by}."
         if why:
-            note = f"Models are sorted by {what}, without ranks: {why}."
+            note = f"Models are sorted by {ranked_by}, without ranks: {why}."
         ranked = replace(
             unit,
             scores=scores,
@@ -573,7 +577,7 @@ class _Planner:
         cells: Sequence[Cells],
         names: Sequence[str],
         source: Node | None,
-        known: NodeScores,
+        read_already: NodeScores,
     ) -> tuple[NodeScores, str]:
         """Read the item scores at a node, and say why there are no ranks.
 
@@ -594,9 +598,9 @@ class _Planner:
             else {}
         )
         if cells is not self.cells:
-            known = NodeScores({}, (), None)
+            read_already = NodeScores({}, (), None)
         scores = read_scores(
-            self.runs, cells, names, source, self.tasks_are, slices, known
+            self.runs, cells, names, source, self.tasks_are, slices, read_already
         )
         if scores.average is None:
             if not scores.positions:

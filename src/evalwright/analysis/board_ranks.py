@@ -78,7 +78,7 @@ def read_scores(
     node: Node | None,
     tasks_are: TasksAre = "fixed",
     slices: Mapping[str, str] | None = None,
-    known: NodeScores | None = None,
+    read_already: NodeScores | None = None,
 ) -> NodeScores:
     """Read the item scores of the runs that have a number on all of some tasks.
 
@@ -89,7 +89,7 @@ def read_scores(
         node: how they are averaged; None for each the same.
         tasks_are: as in `Average`.
         slices: only items with these values of metadata; tasks without such items are left out.
-        known: scores that were read already, used if they are of the same runs and tasks.
+        read_already: scores that were read already, used if they are of the same runs and tasks.
     """
     complete = [
         index
@@ -105,8 +105,12 @@ def read_scores(
     if not complete or not tasks:
         return NodeScores({}, (), None, tasks_are)
     samples = None
-    if known is not None and not slices and [*known.positions] == complete:
-        samples = _selected(known.samples, tasks)
+    if (
+        read_already is not None
+        and not slices
+        and [*read_already.positions] == complete
+    ):
+        samples = _selected(read_already.samples, tasks)
     if samples is None:
         samples = matrices(
             [runs[index] for index in complete],

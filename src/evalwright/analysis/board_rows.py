@@ -210,13 +210,13 @@ def with_whole_answer_rate(
     An imported run has both where its files lack rows: only the former is over the same items as
     the answer rates of other models.
     """
-    whole = next(
+    whole_rate = next(
         (metric for metric in metrics if metric.label == ANSWER_RATE_OF_DATASET), None
     )
-    if whole is None or not count_lost_rows(metrics):
+    if whole_rate is None or not count_lost_rows(metrics):
         return tuple(metrics)
     return tuple(
-        replace(metric, estimate=whole.estimate)
+        replace(metric, estimate=whole_rate.estimate)
         if metric.label == ANSWER_RATE
         else metric
         for metric in metrics

@@ -135,14 +135,14 @@ class SliceMaker:
             samples = self._samples(node.tasks, slices)
             if not samples:
                 continue
-            made = self._slice(node, value_title(key, value), slices, samples)
-            below = (*self._slices(made, further_keys, slices),)
+            slice_node = self._slice(node, value_title(key, value), slices, samples)
+            below = (*self._slices(slice_node, further_keys, slices),)
             if not below and len(samples) > 1:
                 below = tuple(
-                    self._slice(made, task, slices, {task: sample})
+                    self._slice(slice_node, task, slices, {task: sample})
                     for task, sample in samples.items()
                 )
-            yield replace(made, parts=below)
+            yield replace(slice_node, parts=below)
 
     def _samples(
         self, tasks: Iterable[str], slices: Mapping[str, str]
@@ -257,13 +257,13 @@ def check_keys(
         if any(scores.values([task], key) for task in tasks):
             continue
         sample_keys = _sample_keys(runs)
-        known = sorted({*task_keys, *sample_keys})
+        known_keys = sorted({*task_keys, *sample_keys})
         tasks_have = listed(sorted(task_keys), 12) if task_keys else "none"
         samples_have = listed(sorted(sample_keys), 12) if sample_keys else "none"
         raise UnknownName(
             "metadata key",
             printable(key)[:100],
-            known,
+            known_keys,
             f"Keys of the tasks: {tasks_have}; of their samples: {samples_have}. A key"
             " with more than 200 values makes no slices.",
         )

@@ -113,12 +113,12 @@ class NodeIds:
 
     def new(self, parent: str, name: str) -> str:
         """Make the id of a node from that of its parent ("" for a root) and its name."""
-        wanted = f"{parent}{SEPARATOR}{name}" if parent else name
-        node_id = wanted
+        path = f"{parent}{SEPARATOR}{name}" if parent else name
+        node_id = path
         number = 1
         while node_id in self._used:
             number += 1
-            node_id = f"{wanted} ({number})"
+            node_id = f"{path} ({number})"
         self._used.add(node_id)
         return node_id
 
@@ -262,8 +262,8 @@ class TreeMaker:
             else self._group(part, node_id)
             for part in node.parts
         )
-        made = self._averages(node_id, node.name, average_words(node), parts)
-        return replace(made, title=title, keys=dict(node.keys))
+        group_node = self._averages(node_id, node.name, average_words(node), parts)
+        return replace(group_node, title=title, keys=dict(node.keys))
 
     def _published(self, name: str) -> BoardNode:
         return self._averages(self.ids.new("", name), name, "as published", ())
@@ -275,7 +275,9 @@ class TreeMaker:
         groups = [run_groups.get(name) for run_groups in self._groups]
         averages = [self._average_of(group) for group in groups]
         numbers = [average for average in averages if average is not None]
-        shown = [number for number in numbers if _estimate_of(number)] or numbers
+        with_estimate = [
+            number for number in numbers if _estimate_of(number)
+        ] or numbers
         reasons = {}
         for i, (group, average) in enumerate(zip(groups, averages, strict=True)):
             if reason := self._why_no_average(group, average):
@@ -286,9 +288,11 @@ class TreeMaker:
             title=name,
             kind="group",
             metric=how,
-            bounded=all(number.kind in BOUNDED for number in shown),
-            measure="" if not shown or shown[0].kind in BOUNDED else shown[0].label,
-            lower_is_better=_direction(shown[0]) if shown else None,
+            bounded=all(number.kind in BOUNDED for number in with_estimate),
+            measure=""
+            if not with_estimate or with_estimate[0].kind in BOUNDED
+            else with_estimate[0].label,
+            lower_is_better=_direction(with_estimate[0]) if with_estimate else None,
             tasks=tuple(tasks),
             estimates=tuple(_estimate_of(average) for average in averages),
             reasons=reasons,

@@ -346,21 +346,21 @@ def _label_notes(
         if n
     ]
     people = set[str]()
-    several = 0
-    differ = 0
+    n_several = 0
+    n_differing = 0
     for source in sources:
         if source.evidence is None:
             continue
         people |= {name for name in source.evidence.labellers if name}
         counts = (~np.isnan(source.evidence.people)).sum(axis=1)
         table = source.evidence.people[counts > 1]
-        several += len(table)
-        differ += int((np.nanmax(table, axis=1) > np.nanmin(table, axis=1)).sum())
-    if several:
+        n_several += len(table)
+        n_differing += int((np.nanmax(table, axis=1) > np.nanmin(table, axis=1)).sum())
+    if n_several:
         notes.append(
             f"{counted(max(2, len(people)), 'person', 'people')} labelled;"
-            f" {counted(several, 'answer')} have several labels, which differ on"
-            f" {differ}. Their mean counts."
+            f" {counted(n_several, 'answer')} have several labels, which differ on"
+            f" {n_differing}. Their mean counts."
         )
     return notes
 
@@ -369,31 +369,31 @@ def _align(
     board: Board, node: BoardNode, sources: Sequence[_Source], notes: Sequence[str]
 ) -> BoardEvidence:
     """Give the items of all models the same positions."""
-    kept = list[NDArray[np.bool_]]()
+    masks = list[NDArray[np.bool_]]()
     problems = [source.problem for source in sources]
     for index, source in enumerate(sources):
         if source.evidence is None:
-            kept.append(np.zeros(0, dtype=np.bool_))
+            masks.append(np.zeros(0, dtype=np.bool_))
             continue
         verdicts = source.evidence.verdicts
         lacking = [task for task in node.tasks if task not in verdicts.tasks]
         if lacking:
             problems[index] = f"its labels lack the task {listed(lacking, 3)}"
         codes = [code for code, task in enumerate(verdicts.tasks) if task in node.tasks]
-        kept.append(np.isin(verdicts.task_codes, codes))
+        masks.append(np.isin(verdicts.task_codes, codes))
     keys = [
         np.zeros(0, np.int64)
         if source.evidence is None
         else source.evidence.verdicts.keys[mask]
-        for source, mask in zip(sources, kept, strict=True)
+        for source, mask in zip(sources, masks, strict=True)
     ]
     names = np.unique(np.concatenate(keys))
     clusters = np.zeros(len(names), dtype=np.int64)
     models = []
     positions = []
-    complement = _is_complement(board, node, sources, kept)
+    complement = _is_complement(board, node, sources, masks)
     for index, (source, mask, own_keys) in enumerate(
-        zip(sources, kept, keys, strict=True)
+        zip(sources, masks, keys, strict=True)
     ):
         places = np.searchsorted(names, own_keys)
         judge = np.full(len(names), np.nan)
@@ -501,17 +501,17 @@ def _is_complement(
     board: Board,
     node: BoardNode,
     sources: Sequence[_Source],
-    kept: Sequence[NDArray[np.bool_]],
+    masks: Sequence[NDArray[np.bool_]],
 ) -> bool:
     """Tell whether the board shows 1 minus the mean of the verdicts, as a hallucination rate."""
     gaps = [0.0, 0.0]
-    for estimate, source, mask in zip(node.estimates, sources, kept, strict=True):
+    for estimate, source, mask in zip(node.estimates, sources, masks, strict=True):
         if source.evidence is None or estimate is None:
             continue
         pooled, mean, _ = _means_of(node, source.evidence, mask)
-        for form, shown in enumerate((estimate.value, 1 - estimate.value)):
+        for form, board_score in enumerate((estimate.value, 1 - estimate.value)):
             gaps[form] += min(
-                abs(shown - candidate)
+                abs(board_score - candidate)
                 for candidate in (pooled, mean)
                 if not math.isnan(candidate)
             )
@@ -534,11 +534,11 @@ def _scale_of(
     estimate = node.estimates[index]
     if estimate is None or math.isnan(estimate.value):
         return None, "it has no score"
-    shown = 1 - estimate.value if complement else estimate.value
+    board_score = 1 - estimate.value if complement else estimate.value
     pooled, mean, factors = _means_of(node, evidence, mask)
-    if abs(shown - pooled) < _SAME:
+    if abs(board_score - pooled) < _SAME:
         return None, ""
-    if abs(shown - mean) < _SAME:
+    if abs(board_score - mean) < _SAME:
         return factors[mask], ""
     return None, "its score is not a mean of the judge's verdicts"
 
@@ -557,7 +557,7 @@ def _corrected_rows(
     ranks: dict[int, tuple[tuple[int, int], tuple[int, int], str]] = {}
     if corrected.differences is not None:
         together = rank_sets(corrected.differences)
-        own = rank_sets(corrected.differences, simultaneous=False)
+        separately = rank_sets(corrected.differences, simultaneous=False)
         letters = letter_groups(
             corrected.differences.differs,
             corrected.differences.difference,
@@ -567,7 +567,7 @@ def _corrected_rows(
         for place, index in enumerate(corrected.compared):
             ranks[index] = (
                 (int(together.low[place]), int(together.high[place])),
-                (int(own.low[place]), int(own.high[place])),
+                (int(separately.low[place]), int(separately.high[place])),
                 letters[place] if letters else "",
             )
     else:
@@ -609,10 +609,10 @@ def _errors_of(score: CorrectedScore, corrected: CorrectedScores) -> dict[str, A
     rates: dict[str, Estimate | None] = {}
     pooled_rates = []
     for name in ("false_alarm", "miss"):
-        own: Estimate | None = getattr(score, name)
+        rate: Estimate | None = getattr(score, name)
         pooled = getattr(corrected, name)
-        if own is not None and own.n >= FEWEST_OF_A_KIND:
-            rates[name] = own
+        if rate is not None and rate.n >= FEWEST_OF_A_KIND:
+            rates[name] = rate
         elif pooled is not None:
             rates[name] = pooled.estimate
             pooled_rates.append(name)

@@ -107,7 +107,7 @@ def facts_of(runs: Sequence[Run], facts: Sequence[Facts]) -> list[dict[str, Fact
         runs: the runs.
         facts: what is known of each run's model, in the order of the runs; () for nothing.
     """
-    return [dict(known) for known in facts] if facts else [{} for _ in runs]
+    return [dict(model_facts) for model_facts in facts] if facts else [{} for _ in runs]
 
 
 def cost_of(run: Run, facts: Facts) -> float | None:
@@ -175,10 +175,12 @@ def select_by_facts(
         RunError: no model fulfils the conditions.
     """
     facts_by_run = [
-        {**run_facts(run, known), **known}
-        for run, known in zip(runs, facts, strict=True)
+        {**run_facts(run, model_facts), **model_facts}
+        for run, model_facts in zip(runs, facts, strict=True)
     ]
-    known_keys = dict.fromkeys(key for known in facts_by_run for key in known)
+    known_keys = dict.fromkeys(
+        key for model_facts in facts_by_run for key in model_facts
+    )
     for condition in filters:
         if condition.key not in known_keys:
             raise UnknownName(
@@ -189,14 +191,16 @@ def select_by_facts(
             )
     selected = []
     unknown: dict[str, list[str]] = {}
-    for index, known in enumerate(facts_by_run):
+    for index, model_facts in enumerate(facts_by_run):
         lacking = [
-            condition.key for condition in filters if known.get(condition.key) is None
+            condition.key
+            for condition in filters
+            if model_facts.get(condition.key) is None
         ]
         for key in dict.fromkeys(lacking):
             unknown.setdefault(key, []).append(labels[index])
         fits = not lacking and all(
-            condition.fits(known[condition.key]) for condition in filters
+            condition.fits(model_facts[condition.key]) for condition in filters
         )
         if fits:
             selected.append(index)

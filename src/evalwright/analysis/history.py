@@ -32,6 +32,7 @@ from evalwright.runs.content_hashes import data_differ
 from evalwright.runs.measures import unpaired_of
 from evalwright.runs.published_record import is_same_part, published_task
 from evalwright.runs.reader import Run
+from evalwright.runs.results import MetricResult
 from evalwright.statistics import Estimate
 
 MODEL = "model"
@@ -135,9 +136,9 @@ class HistoryEntry(Plain):
     @property
     def may_be_silent(self) -> bool:
         """Whether the score changed although nothing that is recorded did."""
-        known = {change.what for change in self.changes} - {VERSION}
+        recorded_changes = {change.what for change in self.changes} - {VERSION}
         changed = self.score_change is not None and self.score_change.is_significant
-        return changed and not known
+        return changed and not recorded_changes
 
     def as_record(self) -> dict[str, Any]:
         """Return the small form of `board.json`."""
@@ -246,21 +247,27 @@ def _comparable_verdicts(earlier: DatedAnswers, run: Run) -> Run:
 
 def _headline(run: Run, metric: str | None) -> tuple[Estimate | None, bool, bool, str]:
     """Return a run's headline score, whether it is a share, its direction and its name."""
-    shown = {task.name: found for task in run.tasks if (found := task.metric(metric))}
-    if not shown:
+    metric_by_task: dict[str, MetricResult] = {}
+    for task in run.tasks:
+        task_metric = task.metric(metric)
+        if task_metric:
+            metric_by_task[task.name] = task_metric
+    if not metric_by_task:
         return None, True, False, ""
-    first = next(iter(shown.values()))
-    bounded = all(result.kind in BOUNDED for result in shown.values())
-    if len(shown) > 1:
+    first = next(iter(metric_by_task.values()))
+    bounded = all(
+        task_metric.kind in BOUNDED for task_metric in metric_by_task.values()
+    )
+    if len(metric_by_task) > 1:
         try:
             matrices = read_matrices([run], (), metric)
-            node = overall_node([run], list(shown)) if metric is None else None
+            node = overall_node([run], list(metric_by_task)) if metric is None else None
             average = make_average(matrices, node)
         except (ConfigurationError, RunError, UnknownName):
             average = None
         if average is not None:
             return average.mean(0), bounded, first.less_is_better, average.words
-    name = next(iter(shown))
+    name = next(iter(metric_by_task))
     return (
         first.estimate,
         first.kind in BOUNDED,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,14 +60,33 @@ def make_extra_columns(
     return tuple(column for column in columns if not column.is_empty)
 
 
+def _estimates_by_run(
+    estimate_run: Callable[[Run], Estimate | str],
+    models: Sequence[MeasuredModel],
+    **fields: Any,
+) -> ExtraColumn:
+    """Make a column of what each model's run measures, or of the reasons why it does not."""
+    return column_of_estimates([estimate_run(model.run) for model in models], **fields)
+
+
+def _texts_by_run(
+    describe_run: Callable[[Run], str], models: Sequence[MeasuredModel], **fields: Any
+) -> ExtraColumn:
+    """Make a column of a text about each model's run."""
+    return ExtraColumn(
+        texts=tuple(describe_run(model.run) for model in models), **fields
+    )
+
+
 # -- speed, memory, cost -----------------------------------------------------------------
 
 
 def speed_columns(models: Sequence[MeasuredModel]) -> list[ExtraColumn]:
     """Make the column of the speed: output tokens per second."""
     return [
-        column_of_estimates(
-            [_speed(model.run) for model in models],
+        _estimates_by_run(
+            _speed,
+            models,
             name="tokens_per_second",
             title="Tokens per second",
             lower_is_better=False,
@@ -128,8 +148,9 @@ def memory_columns(models: Sequence[MeasuredModel]) -> list[ExtraColumn]:
         ("peak_rss_bytes", "memory", "Peak memory"),
     )
     return [
-        column_of_estimates(
-            [_memory(model.run, key) for model in models],
+        _estimates_by_run(
+            partial(_memory, key=key),
+            models,
             name=name,
             title=title,
             measure="GiB",
@@ -162,8 +183,9 @@ def _positive(recorded: Any) -> float | None:
 def cost_columns(models: Sequence[MeasuredModel]) -> list[ExtraColumn]:
     """Make the column of what a right answer cost."""
     return [
-        column_of_estimates(
-            [cost_of_right_answer(model.run) for model in models],
+        _estimates_by_run(
+            cost_of_right_answer,
+            models,
             name="cost_per_correct",
             title="Cost per correct answer",
             measure="US dollars",
@@ -243,10 +265,11 @@ def accuracy_scorers(run: Run) -> dict[str, str]:
 def hardware_columns(models: Sequence[MeasuredModel]) -> list[ExtraColumn]:
     """Make the column of the processor or card that local models ran on."""
     return [
-        ExtraColumn(
+        _texts_by_run(
+            _machine,
+            models,
             name="machine",
             title="Machine",
-            texts=tuple(_machine(model.run) for model in models),
         )
     ]
 
@@ -322,10 +345,12 @@ def _cutoff_sides(model: MeasuredModel) -> _CutOffSides:
         divided = _divide_tasks(model.run, Control(read_cut_off(written)))
     except (ConfigurationError, RunError, ValueError) as error:
         return _CutOffSides(str(error), str(error))
-    both = [report for report in divided if report.before and report.after] or divided
-    keys = tuple(dict.fromkeys(report.key for report in both))
-    befores = [report.before for report in both if report.before]
-    afters = [report.after for report in both if report.after]
+    compared = [
+        report for report in divided if report.before and report.after
+    ] or divided
+    keys = tuple(dict.fromkeys(report.key for report in compared))
+    befores = [report.before for report in compared if report.before]
+    afters = [report.after for report in compared if report.after]
     return _CutOffSides(
         _average(befores) if befores else "no question from before the cut-off",
         _average(afters) if afters else "no question from after the cut-off",
@@ -357,8 +382,9 @@ def _average(estimates: Sequence[Estimate]) -> Estimate:
 def rewrite_columns(models: Sequence[MeasuredModel]) -> list[ExtraColumn]:
     """Make the column of the paired drop from original questions to their rewrites."""
     return [
-        column_of_estimates(
-            [_drop(model.run) for model in models],
+        _estimates_by_run(
+            _drop,
+            models,
             name="drop_on_rewrites",
             title="Drop on rewrites",
             unit="points",
@@ -412,8 +438,9 @@ LANGUAGE_LABEL = "language_penalizer_average"
 def language_columns(models: Sequence[MeasuredModel]) -> list[ExtraColumn]:
     """Make the column of the share of answers' text that is in the language asked for."""
     return [
-        column_of_estimates(
-            [_language_share(model.run) for model in models],
+        _estimates_by_run(
+            _language_share,
+            models,
             name="language_share",
             title="In the language",
             unit="points",
@@ -439,10 +466,11 @@ def _language_share(run: Run) -> Estimate | str:
 def scaling_columns(models: Sequence[MeasuredModel]) -> list[ExtraColumn]:
     """Make the column of how answers were chosen at test time: "best_of_n", "self-consistency"."""
     return [
-        ExtraColumn(
+        _texts_by_run(
+            _scaling,
+            models,
             name="scaling",
             title="Scaling",
-            texts=tuple(_scaling(model.run) for model in models),
             note=(
                 "Scaling names how one of several answers was chosen at test time; models"
                 " without it gave a single answer."

@@ -285,12 +285,12 @@ def _named_row(entry: Any, where: str) -> FactsRow:
 
 def names_of(run: Run) -> tuple[str, ...]:
     """Return the names under which a table may list a run's model, the likeliest first."""
-    bare = run.shown_model.partition("@")[0]
-    provider, _, name = bare.partition("/")
+    unversioned = run.shown_model.partition("@")[0]
+    provider, _, name = unversioned.partition("/")
     without_server = (name,) if provider in SERVERS and name else ()
     label = run.label.removesuffix(" (SIMULATION)")
     prompt = f" · {run.prompt['name']}" if run.prompt.get("name") else ""
-    names = (label, label.removesuffix(prompt), run.model, run.shown_model, bare)
+    names = (label, label.removesuffix(prompt), run.model, run.shown_model, unversioned)
     return tuple(dict.fromkeys((*names, *without_server)))
 
 

@@ -275,9 +275,9 @@ class ChangesSince:
             (self.new, "new"),
             (self.changed, "changed"),
         )
-        shown = [f"{what}: {listed(labels, 10)}" for labels, what in kinds if labels]
+        counts = [f"{kind}: {listed(labels, 10)}" for labels, kind in kinds if labels]
         sentences = [
-            f"Since {since}: {'; '.join(shown) or 'nothing new'}. Ranks are among the"
+            f"Since {since}: {'; '.join(counts) or 'nothing new'}. Ranks are among the"
             " models shown."
         ]
         if self.unchanged:
@@ -302,16 +302,16 @@ def changed_since(
     hash_before = {
         _series_key(run): run.samples_sha256 for run in newest_runs(runs, since)
     }
-    shown = []
+    changed_runs = []
     labels: dict[str, list[str]] = {"new": [], "changed": [], "unchanged": []}
     for run in newest_runs(runs, as_of):
         key = _series_key(run)
         if hash_before.get(key) == run.samples_sha256:
             labels["unchanged"].append(run.label)
             continue
-        shown.append(run)
+        changed_runs.append(run)
         labels["changed" if key in hash_before else "new"].append(run.label)
-    return shown, ChangesSince(*map(tuple, labels.values()))
+    return changed_runs, ChangesSince(*map(tuple, labels.values()))
 
 
 def changed_since_board(
@@ -327,7 +327,7 @@ def changed_since_board(
     for model in models:
         label = str(model.get("label") or model.get("model"))
         hashes_by_label.setdefault(label, set()).add(str(model.get("samples_sha256")))
-    shown = []
+    changed_runs = []
     labels: dict[str, list[str]] = {"new": [], "changed": [], "unchanged": []}
     names = called(runs)
     for run, name in zip(runs, names, strict=True):
@@ -339,8 +339,8 @@ def changed_since_board(
         if run.samples_sha256 in known_hashes:
             labels["unchanged"].append(name)
             continue
-        shown.append(run)
+        changed_runs.append(run)
         labels["changed" if known_hashes else "new"].append(name)
     present = {*names, *(run.label for run in runs)}
     left = tuple(label for label in hashes_by_label if label not in present)
-    return shown, replace(ChangesSince(*map(tuple, labels.values())), left=left)
+    return changed_runs, replace(ChangesSince(*map(tuple, labels.values())), left=left)

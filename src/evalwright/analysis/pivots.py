@@ -159,11 +159,11 @@ def make_pivots(
         tables, rows, columns = _of_models(nodes, keys, labels)
     else:
         n_models = len(labels)
-        shown = chosen or list(range(min(n_models, MOST_TABLES)))
+        model_indices = chosen or list(range(min(n_models, MOST_TABLES)))
         rows, columns, places = _of_keys(nodes, keys)
         tables = tuple(
             PivotTable(labels[i], _cells_of_model(places, rows, columns, i))
-            for i in shown
+            for i in model_indices
         )
         if not chosen and n_models > MOST_TABLES:
             notes.append(

@@ -338,7 +338,7 @@ def _has_many_groups(differs: Bools, members: int) -> bool:
         members: bits of the runs that could be compared.
     """
     alike = [
-        members & ~sum(1 << other for other in np.flatnonzero(row).tolist())
+        members & ~sum(1 << rival for rival in np.flatnonzero(row).tolist())
         for row in differs
     ]
     some_groups = set()

@@ -13,9 +13,9 @@ from evalwright.core.languages import LANGUAGE_NAMES
 
 def key_title(key: str) -> str:
     """Return the heading of a metadata key, such as "Language"."""
-    known: Mapping[str, str] = _table()["keys"]
-    if key in known:
-        return known[key]
+    title_by_key: Mapping[str, str] = _table()["keys"]
+    if key in title_by_key:
+        return title_by_key[key]
     words = key.replace("_", " ").replace("-", " ").strip()
     return words[:1].upper() + words[1:]
 

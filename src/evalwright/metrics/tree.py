@@ -207,7 +207,10 @@ def read_tree(
         return root
     others = {name: keys for name, keys in tasks.items() if name not in root.tasks}
     grouped = group_by_metadata(
-        others, levels, taken=[*names, *tasks], ignores_missing=root.ignores_missing
+        others,
+        levels,
+        used_names=[*names, *tasks],
+        ignores_missing=root.ignores_missing,
     )
     return replace(root, parts=(*grouped, *root.parts))
 
@@ -248,7 +251,7 @@ def group_by_metadata(
     tasks: Metadata,
     levels: Sequence[Level],
     *,
-    taken: Collection[str] = (),
+    used_names: Collection[str] = (),
     ignores_missing: bool = False,
 ) -> tuple[Node, ...]:
     """Make the nodes of a tree from the tasks' metadata, in the order of the tasks.
@@ -260,7 +263,7 @@ def group_by_metadata(
     Args:
         tasks: the tasks' metadata.
         levels: the levels, outermost first.
-        taken: names that no node may have, such as those of tasks.
+        used_names: names that no node may have, such as those of tasks.
         ignores_missing: whether the nodes leave out tasks without a number.
     """
     used = [
@@ -268,7 +271,7 @@ def group_by_metadata(
         for level in levels
         if any(metadata_texts(metadata.get(level.key)) for metadata in tasks.values())
     ]
-    names = {*taken}
+    names = {*used_names}
     if not used:
         return ()
     parts = _grouped(tasks, used, (), "", names, ignores_missing)
@@ -347,13 +350,13 @@ def with_shared_keys(
     return replace(node, parts=parts, keys=tuple(keys.items()) if is_new else node.keys)
 
 
-def _new_name(wanted: str, key: str, names: set[str]) -> str:
+def _new_name(title: str, key: str, names: set[str]) -> str:
     """Choose a name that no task and no other node has."""
-    name = wanted if wanted not in names else f"{wanted} ({key})"
+    name = title if title not in names else f"{title} ({key})"
     number = 1
     while name in names:
         number += 1
-        name = f"{wanted} ({key} {number})"
+        name = f"{title} ({key} {number})"
     names.add(name)
     return name
 

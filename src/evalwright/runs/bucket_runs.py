@@ -356,11 +356,11 @@ def open_bucket_run(text: str) -> Run:
         cached = _cached_run(cache, name, local_record)
         if cached is not None:  # another process was faster
             return cached
-        kept = cache / _digest(local_record) / name
-        private_folder(kept.parent)
-        shutil.rmtree(kept, ignore_errors=True)
-        run.folder.replace(kept)
-    return open_run(kept)
+        cached_folder = cache / _digest(local_record) / name
+        private_folder(cached_folder.parent)
+        shutil.rmtree(cached_folder, ignore_errors=True)
+        run.folder.replace(cached_folder)
+    return open_run(cached_folder)
 
 
 def _cached_run(cache: Path, name: str, local_record: bytes) -> Run | None:

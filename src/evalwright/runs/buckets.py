@@ -118,11 +118,11 @@ def parse_bucket_address(text: str) -> BucketAddress:
     Raises:
         ConfigurationError: it is no such address, has a login in it, or leads out of its folder.
     """
-    shown = printable(mask(without_login(text)))
+    address = printable(mask(without_login(text)))
     bucket, _, path = text.partition("://")[2].partition("/")
     if "@" in bucket:
         raise ConfigurationError(
-            f"'{shown}' had a login in it, which is not used: set AWS_ACCESS_KEY_ID and"
+            f"'{address}' had a login in it, which is not used: set AWS_ACCESS_KEY_ID and"
             " AWS_SECRET_ACCESS_KEY, or AWS_PROFILE."
         )
     key = path.strip("/")
@@ -137,7 +137,7 @@ def parse_bucket_address(text: str) -> BucketAddress:
         or len(key.encode("utf-8", "replace")) > MAX_KEY_BYTES
     ):
         raise ConfigurationError(
-            f"'{shown}' is not an address in a bucket: write s3://BUCKET/FOLDER/NAME. A"
+            f"'{address}' is not an address in a bucket: write s3://BUCKET/FOLDER/NAME. A"
             " bucket's name has 3 or more letters, digits, '.', '-' or '_', and no part is"
             " empty, '.' or '..'."
         )

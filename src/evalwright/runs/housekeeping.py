@@ -86,17 +86,17 @@ def delete_run(folder: Path) -> list[Path]:
     with failing_as(RunError, f"'{folder}' cannot be deleted"):
         # The record goes first: what is left of an interrupted deletion is no run.
         (folder / RUN_FILE).unlink(missing_ok=True)
-        kept = []
+        foreign_files = []
         for path in sorted(folder.iterdir()):
             if not _is_ours(path):
-                kept.append(path)
+                foreign_files.append(path)
             elif path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
                 path.unlink()
-        if not kept:
+        if not foreign_files:
             folder.rmdir()
-    return kept
+    return foreign_files
 
 
 _OUR_NAMES = frozenset((SAMPLES_FILE, "plan.json", "trackers.json", "images"))

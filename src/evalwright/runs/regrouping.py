@@ -59,7 +59,7 @@ def tree_by(
     levels: Sequence[Level],
     *,
     name: str,
-    taken: Collection[str] = (),
+    used_names: Collection[str] = (),
     average: Average = "macro",
 ) -> Node | None:
     """Make a tree of tasks from their metadata.
@@ -68,13 +68,13 @@ def tree_by(
         tasks: the tasks' metadata.
         levels: the levels, outermost first. Keys that no task has make no level.
         name: the root's name.
-        taken: names that no node may have.
+        used_names: names that no node may have.
         average: how the root's parts are combined.
 
     Returns:
         The root; None if no task has any of the keys.
     """
-    parts = group_by_metadata(tasks, levels, taken=[name, *taken, *tasks])
+    parts = group_by_metadata(tasks, levels, used_names=[name, *used_names, *tasks])
     return Node(name, parts, average) if parts else None
 
 
@@ -98,11 +98,13 @@ def with_trees(
     replaced = {
         node.name for root in (*replaced_trees, *trees) for node in root.nodes()
     }
-    kept = [
+    unchanged_groups = [
         group for group in run.data.get("groups", ()) if group["name"] not in replaced
     ]
     averages = _averages(run, trees, metric)
-    groups = [*kept, *averages] if replaces else [*averages, *kept]
+    groups = (
+        [*unchanged_groups, *averages] if replaces else [*averages, *unchanged_groups]
+    )
     return replace(run, data={**run.data, "groups": groups})
 
 

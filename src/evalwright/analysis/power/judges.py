@@ -15,7 +15,13 @@ from evalwright.analysis.power.forecasts import (
     TaskForecast,
 )
 from evalwright.analysis.power.opening import MeasuredRun, PlannedModel
-from evalwright.analysis.power.spending import find_price, mean_amount, sum_amounts
+from evalwright.analysis.power.spending import (
+    SPENT_FIELDS,
+    find_price,
+    mean_amount,
+    sum_amounts,
+    sum_by_field,
+)
 from evalwright.analysis.words import count, counted
 from evalwright.core.private import home_folder
 from evalwright.core.tasks import Scorer, Task
@@ -145,13 +151,13 @@ def forecast_judges(
         role = role_model.role
         if role not in task.roles:
             continue
-        parts = []
+        forecasts = []
         for model in planned:
             draws = model.tasks[number].draws
             n_answers = forecast.n_used * draws * own_shares[model.name]
             measured = _measured_requests(role, forecast.task, model, sources)
             if measured is not None:
-                parts.append(
+                forecasts.append(
                     _forecast_measured(role_model, *measured, n_answers, level)
                 )
             elif role in second_readers:
@@ -159,27 +165,26 @@ def forecast_judges(
                 requests = _forecast_requests(
                     forecast.task, model, n_answers, sources, level
                 )
-                parts.append(_forecast_unsure(role_model, usage, requests, n_answers))
+                forecasts.append(
+                    _forecast_unsure(role_model, usage, requests, n_answers)
+                )
             elif (scorer := _consistency_scorer(task, role)) and role_model.name:
                 usage = forecast.models[model.name]
-                parts.append(
+                forecasts.append(
                     _forecast_consistency(role_model, scorer, usage, n_answers)
                 )
             else:
-                parts.append(_unknown_forecast(role_model))
-        yield sum_judges(parts)
+                forecasts.append(_unknown_forecast(role_model))
+        yield sum_judges(forecasts)
 
 
-def sum_judges(parts: Sequence[JudgeForecast]) -> JudgeForecast:
+def sum_judges(forecasts: Sequence[JudgeForecast]) -> JudgeForecast:
     """Add up what a role takes for several models or tasks."""
     return JudgeForecast(
-        role=parts[0].role,
-        model=parts[0].model,
-        requests=sum_amounts([part.requests for part in parts]),
-        money=sum_amounts([part.money for part in parts]),
-        input_tokens=sum_amounts([part.input_tokens for part in parts]),
-        output_tokens=sum_amounts([part.output_tokens for part in parts]),
-        unsure_only=all(part.unsure_only for part in parts),
+        role=forecasts[0].role,
+        model=forecasts[0].model,
+        unsure_only=all(forecast.unsure_only for forecast in forecasts),
+        **sum_by_field(forecasts, SPENT_FIELDS),
     )
 
 
@@ -188,7 +193,7 @@ def sum_by_role(judges: Iterable[JudgeForecast]) -> tuple[JudgeForecast, ...]:
     by_role: dict[str, list[JudgeForecast]] = {}
     for judge in judges:
         by_role.setdefault(judge.role, []).append(judge)
-    return tuple(sum_judges(parts) for parts in by_role.values())
+    return tuple(sum_judges(forecasts) for forecasts in by_role.values())
 
 
 def _measured_requests(
@@ -222,15 +227,12 @@ def _forecast_measured(
     )
     price = role_model.price
     if price is not None:
-        costs = [
-            input_tokens.times(price.input / 1e6),
-            output_tokens.times(price.output / 1e6),
-            requests.times(price.request),
-        ]
         price_text = (
             f"${price.input:g} in and ${price.output:g} out for a million tokens"
         )
-        money = sum_amounts(costs).because(price_text)
+        money = _cost_of_tokens(price, requests, input_tokens, output_tokens).because(
+            price_text
+        )
     elif role_model.is_local:
         money = Amount(0.0, basis="runs on this machine")
     elif bool((measured.cost == measured.cost).all()):
@@ -246,6 +248,19 @@ def _forecast_measured(
         money,
         input_tokens,
         output_tokens,
+    )
+
+
+def _cost_of_tokens(
+    price: Price, requests: Amount, input_tokens: Amount, output_tokens: Amount
+) -> Amount:
+    """Forecast US dollars for requests whose tokens are known."""
+    return sum_amounts(
+        [
+            input_tokens.times(price.input / 1e6),
+            output_tokens.times(price.output / 1e6),
+            requests.times(price.request),
+        ]
     )
 
 
@@ -303,13 +318,8 @@ def _forecast_consistency(
     elif role_model.price is None:
         money = _no_price(role_model.name)
     else:
-        price = role_model.price
-        money = sum_amounts(
-            [
-                input_tokens.times(price.input / 1e6),
-                output_tokens.times(price.output / 1e6),
-                requests.times(price.request),
-            ]
+        money = _cost_of_tokens(
+            role_model.price, requests, input_tokens, output_tokens
         ).because(requests.basis)
     return JudgeForecast(
         role_model.role,

@@ -47,11 +47,13 @@ from evalwright.analysis.power.opening import (
 from evalwright.analysis.power.run_settings import adopt_run_settings
 from evalwright.analysis.power.settings import Aim
 from evalwright.analysis.power.spending import (
+    SPENT_FIELDS,
     ModelBasis,
     find_price,
     forecast_usage,
     read_prompts,
     sum_amounts,
+    sum_by_field,
     sum_forecasts,
 )
 from evalwright.analysis.power.variances import Variances, measure_variances
@@ -194,8 +196,8 @@ def forecast_settings(
         )
     limit = evaluation.configuration.limit
     evaluation = evaluation.having(limit=None)
-    out = evaluation.configuration.out
-    sources = [measure_run(resolve_run(run, out)) for run in as_list(runs)]
+    runs_folder = evaluation.configuration.out
+    sources = [measure_run(resolve_run(run, runs_folder)) for run in as_list(runs)]
     if not evaluation.configuration.models:
         evaluation = evaluation.having(models=list_models(sources))
     evaluation, run_notes = adopt_run_settings(evaluation, sources)
@@ -337,16 +339,10 @@ def _sum_with_judges(
 ) -> ModelForecast:
     """Add up all runs and what their judges take; the time of runs has that of judges in it."""
     total = sum_forecasts(usages)
-    return replace(
-        total,
-        requests=sum_amounts([total.requests, *(judge.requests for judge in judges)]),
-        input_tokens=sum_amounts(
-            [total.input_tokens, *(judge.input_tokens for judge in judges)]
-        ),
-        output_tokens=sum_amounts(
-            [total.output_tokens, *(judge.output_tokens for judge in judges)]
-        ),
-        money=sum_amounts([total.money, *(judge.money for judge in judges)]),
+    return ModelForecast(
+        seconds=total.seconds,
+        stored=total.stored,
+        **sum_by_field([total, *judges], SPENT_FIELDS),
     )
 
 

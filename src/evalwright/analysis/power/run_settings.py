@@ -107,7 +107,9 @@ def _adopt_prompts(
         reason = "not every run had one"
     elif len(cells) < len(models) * len(prompts):
         reason = "not every model has a run with each of them"
-    elif any(_hash_now(prompt) != known for known, prompt in prompts.items()):
+    elif any(
+        _hash_now(prompt) != prompt_hash for prompt_hash, prompt in prompts.items()
+    ):
         reason = "their files have changed since, or are not there"
     if reason:
         return evaluation, [

@@ -11,7 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalwright.analysis.power.forecasts import Amount, ModelForecast
+from evalwright.analysis.power.forecasts import (
+    Amount,
+    JudgeForecast,
+    ModelForecast,
+)
 from evalwright.analysis.power.settings import Aim
 from evalwright.analysis.power.variances import ASSUMED
 from evalwright.analysis.task_checks.material import collect_all_requests
@@ -37,6 +41,9 @@ from evalwright.models.model_interface import LocalModel, Model, RemoteModel
 from evalwright.models.remote.prices import Price, warn_if_old
 from evalwright.runs.measurements import Measured, Pace
 from evalwright.statistics import mean_interval
+
+SPENT_FIELDS = ("requests", "input_tokens", "output_tokens", "money")
+"""What the forecasts of models and of judges both have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +111,21 @@ def forecast_usage(
 
 def sum_forecasts(usages: Sequence[ModelForecast]) -> ModelForecast:
     """Add up the forecasts of several tasks for one model."""
-    names = ("requests", "input_tokens", "output_tokens", "money", "seconds")
-    sums = {
-        name: sum_amounts([getattr(usage, name) for usage in usages]) for name in names
-    }
+    sums = sum_by_field(usages, (*SPENT_FIELDS, "seconds"))
     looked_up = [usage.stored for usage in usages if usage.stored is not None]
     return ModelForecast(
         **sums, stored=sum(looked_up) if len(looked_up) == len(usages) else None
     )
+
+
+def sum_by_field(
+    forecasts: Sequence[ModelForecast | JudgeForecast], fields: Sequence[str]
+) -> dict[str, Amount]:
+    """Add up each of some fields over the forecasts of models, judges or both."""
+    return {
+        name: sum_amounts([getattr(forecast, name) for forecast in forecasts])
+        for name in fields
+    }
 
 
 def sum_amounts(amounts: Sequence[Amount]) -> Amount:

@@ -76,10 +76,10 @@ def gold_reply(turns: Turns) -> Reply:
         calls = turns[turn] if turn < len(turns) and not answered else ()
         if not calls:
             return Response(TEXT, "", "stop")
-        made = tuple(
+        tool_calls = tuple(
             _gold_call(call, f"call_{turn}_{n}") for n, call in enumerate(calls)
         )
-        return Response("", "", "tool_calls", tool_calls=made)
+        return Response("", "", "tool_calls", tool_calls=tool_calls)
 
     return reply
 
@@ -167,11 +167,11 @@ def _fault_of_tools(turns: Turns, requests: Sequence[Request]) -> str:
 def _fault_of_arguments(call: ExpectedCall, tool: ToolDefinition) -> str:
     """Check the arguments of a gold call, and its alternatives, by the tool's schema."""
     schema = _without_formats(tool.schema)
-    known = schema.get("properties", {})
-    if not isinstance(known, Mapping):
+    properties = schema.get("properties", {})
+    if not isinstance(properties, Mapping):
         return "its schema has no mapping of properties"
     for name in (*call.accepted, *call.contains, *call.optional):
-        if name not in known:
+        if name not in properties:
             return f"it has no argument '{name}'"
     optional = set(schema.get("required", ())) & call.optional
     if optional:
@@ -182,7 +182,9 @@ def _fault_of_arguments(call: ExpectedCall, tool: ToolDefinition) -> str:
             return fault
         for name, values in call.accepted.items():
             for accepted in values[1:]:
-                if _fits(known[name], values[0]) and not _fits(known[name], accepted):
+                if _fits(properties[name], values[0]) and not _fits(
+                    properties[name], accepted
+                ):
                     return f"an alternative of '{name}' does not fit the schema"
     except bounded.LimitExceeded as error:
         return f"its schema cannot be checked: {error}"

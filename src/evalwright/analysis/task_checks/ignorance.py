@@ -302,10 +302,10 @@ def _check_commonest_calls(tasks: Sequence[JudgedTask]) -> Iterator[Finding]:
         for task in calling
         for sample in task.samples
     ]
-    wanted = Counter(key for key in keys if any(key))
-    if not wanted:
+    key_counts = Counter(key for key in keys if any(key))
+    if not key_counts:
         return
-    commonest = wanted.most_common(1)[0][0]
+    commonest = key_counts.most_common(1)[0][0]
     turns = next(
         expected_turns(task.scorer, sample)
         for task in calling
