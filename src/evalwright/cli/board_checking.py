@@ -63,8 +63,10 @@ def board_settings(params: Mapping[str, Any]) -> dict[str, Any]:
         if setting and (parameter in _FLAGS or was_typed(parameter)):
             settings[name] = _plain_setting(setting)
     for name in INPUT_FILES:
-        if given := params.get(name):
-            files = given if isinstance(given, tuple) else (given,)
+        if file_or_files := params.get(name):
+            files = (
+                file_or_files if isinstance(file_or_files, tuple) else (file_or_files,)
+            )
             settings[name] = ", ".join(Path(file).name for file in files)
     return settings
 

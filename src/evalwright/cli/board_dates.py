@@ -29,12 +29,12 @@ class DatedRuns:
     """The runs of a board at a date.
 
     Attributes:
-        shown: the runs of the board.
+        runs: the runs of the board.
         series: all results up to the date, by model; empty where dates do not matter.
         notes: what a reader must know of it.
     """
 
-    shown: tuple[Run, ...]
+    runs: tuple[Run, ...]
     series: tuple[ModelSeries, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -70,12 +70,12 @@ def select_by_date(runs: Sequence[Run], params: Mapping[str, Any]) -> DatedRuns:
             f"No run had started by {params['as_of']}; the first is of {first}."
         )
     newest = {id(model.newest) for model in series}
-    shown = [run for run in runs if id(run) in newest]
+    shown_runs = [run for run in runs if id(run) in newest]
     notes = _selection_notes(runs, series, params["as_of"])
     if params["since"]:
-        shown, since_notes = _shown_since(runs, shown, params["since"], as_of)
+        shown_runs, since_notes = _shown_since(runs, shown_runs, params["since"], as_of)
         notes += since_notes
-    return DatedRuns(tuple(shown), series, tuple(notes))
+    return DatedRuns(tuple(shown_runs), series, tuple(notes))
 
 
 def _selection_notes(
@@ -124,14 +124,14 @@ def _shown_since(
                 f"'{since}' is not a board: name a file that `evalwright leaderboard"
                 " --json-file` wrote, or a date."
             )
-        shown, changes = changed_since_board(newest, models)
+        changed_runs, changes = changed_since_board(newest, models)
         day = str(published.get("as_of") or "")[:10]
-        return shown, changes.sentences(f"the board of {day}" if day else since)
+        return changed_runs, changes.sentences(f"the board of {day}" if day else since)
     moment = read_date(since, "--since")
     if as_of is not None and moment >= as_of:
         raise click.UsageError("--since must name a day before that of --as-of.")
-    shown, changes = changed_since(runs, moment, as_of)
-    return shown, changes.sentences(since)
+    changed_runs, changes = changed_since(runs, moment, as_of)
+    return changed_runs, changes.sentences(since)
 
 
 # -- history ---------------------------------------------------------------------------
@@ -157,12 +157,12 @@ def add_history(
     by_date = params["newest"] or params["as_of"] or params["since"]
     if not by_date or not any(params[name] for name in SHOWING_HISTORY):
         return board
-    shown = {run.samples_sha256 for run in runs}
+    shown_hashes = {run.samples_sha256 for run in runs}
     show_step("Reading the history of the models")
     histories = {
         (model.label, model.newest.samples_sha256): _confirmed_history(model, params)
         for model in dated.series
-        if model.newest.samples_sha256 in shown
+        if model.newest.samples_sha256 in shown_hashes
     }
 
     def with_history(unit_board: Board) -> Board:

@@ -49,18 +49,24 @@ def init_board(params: Mapping[str, Any]) -> int:
             texts.pop(path, None)
     for path, text in texts.items():
         _write_new(folder / path, text)
-    made = workflows(board)
+    workflow_files = workflows(board)
     write_files(
-        {(folder / path).as_posix(): text for path, text in made.texts.items()},
+        {
+            (folder / path).as_posix(): text
+            for path, text in workflow_files.texts.items()
+        },
         params["replace"],
     )
-    if made.requirement.note:
-        say(made.requirement.note.partition(" To install another one")[0])
+    if workflow_files.requirement.note:
+        say(workflow_files.requirement.note.partition(" To install another one")[0])
     task_folder = task_folder_of(board)
     is_there = not task_folder or (folder / task_folder).is_dir()
     needs_entry = not has_entries(folder)
     _show_next_steps(
-        folder, made.secrets, "" if is_there else task_folder, needs_entry=needs_entry
+        folder,
+        workflow_files.secrets,
+        "" if is_there else task_folder,
+        needs_entry=needs_entry,
     )
     return 0
 

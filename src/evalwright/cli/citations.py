@@ -133,9 +133,9 @@ def merge_cited(rows: Sequence[Cited]) -> list[Cited]:
             # The run says how many samples: its row takes the place of the task's.
             merged = {
                 (*citation, row.samples) if key == uncounted else key: (
-                    row if key == uncounted else kept
+                    row if key == uncounted else merged_row
                 )
-                for key, kept in merged.items()
+                for key, merged_row in merged.items()
             }
         merged.setdefault((*citation, row.samples), row)
     return list(merged.values())

@@ -89,4 +89,6 @@ def drift(**params: Any) -> int:
     print_result(
         params["as_json"], record, watch_document(board.title, round_name, subjects)
     )
-    return int(any(out.is_alarm or out.state != "asked" for out in outcomes))
+    return int(
+        any(outcome.is_alarm or outcome.state != "asked" for outcome in outcomes)
+    )

@@ -67,13 +67,15 @@ def publish(board_file: str) -> int:
     return code
 
 
-def _say_unowned(board: BoardFile, shown: Iterable[str]) -> None:
+def _say_unowned(board: BoardFile, entry_names: Iterable[str]) -> None:
     """Say which results belong to no entry: nothing else tells that an entry was deleted."""
     from evalwright.analysis.words import listed
     from evalwright.entries.entry_file import SUFFIX
 
     folder = board.entries_folder
-    unowned = [name for name in shown if not (folder / f"{name}{SUFFIX}").is_file()]
+    unowned = [
+        name for name in entry_names if not (folder / f"{name}{SUFFIX}").is_file()
+    ]
     if unowned:
         folders = listed([f"results/{name}" for name in unowned], MAX_NAMED)
         say(

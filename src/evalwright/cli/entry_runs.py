@@ -116,10 +116,12 @@ def _read_entries(
     from evalwright.entries.running import left_out_sentence
 
     entries, problems_by_name = read_readable(board.entries_folder)
-    known = sorted([*(entry.name for entry in entries), *problems_by_name])
+    known_entries = sorted([*(entry.name for entry in entries), *problems_by_name])
     for name in names:
-        if name not in known:
-            raise UnknownName("entry", name, known, known_names(name, known))
+        if name not in known_entries:
+            raise UnknownName(
+                "entry", name, known_entries, known_names(name, known_entries)
+            )
     unreadable = [
         EntryOutcome(name, name, "failed", left_out_sentence(problems))
         for name, problems in problems_by_name.items()

@@ -314,7 +314,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
 
     all_runs = _open_board_runs(runs, params)
     dated = select_by_date(all_runs, params)
-    ranked_runs = list(dated.shown)
+    ranked_runs = list(dated.runs)
     if not ranked_runs:
         say(" ".join(dated.notes))
         return 0
@@ -330,7 +330,7 @@ def leaderboard(runs: tuple[str, ...], **params: Any) -> int:
             ratings=params["ratings"],
             by=_split_keys(params["by"]),
             rank_by=params["rank_by"] or "",
-            facts=[known.facts for known in facts],
+            facts=[model_facts.facts for model_facts in facts],
             where=params["filters"],
             beside=params["beside"],
             means=params["means"],

@@ -414,10 +414,10 @@ def delete(names: tuple[str, ...], runs_folder: str, yes: bool) -> None:
         listed = ", ".join(f"'{folder.name}'" for folder in folders)
         click.confirm(f"Delete {listed}?", abort=True, err=True)
     for folder in folders:
-        kept = delete_run(folder)
+        foreign_files = delete_run(folder)
         echo(f"Deleted: {folder}")
-        if kept:
-            left = ", ".join(path.name for path in kept)
+        if foreign_files:
+            left = ", ".join(path.name for path in foreign_files)
             say(f"Files in '{folder}' that no run wrote were left: {left}.")
 
 

@@ -49,8 +49,8 @@ class SectionedCommand(click.Command):
             with formatter.section(heading):
                 formatter.write_dl([rows[name] for name in names])
         # click keeps a command's help option, whose names are those of the first context.
-        own = self.get_help_option(ctx)
-        helps = [own.opts[0], HELP_ALL] if own else [HELP_ALL]
+        help_option = self.get_help_option(ctx)
+        helps = [help_option.opts[0], HELP_ALL] if help_option else [HELP_ALL]
         with formatter.section("Help"):
             formatter.write_dl([rows[name] for name in helps])
         if not everything:
@@ -62,8 +62,8 @@ class SectionedCommand(click.Command):
             )
 
 
-def _show_all(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
+def _show_all(ctx: click.Context, param: click.Parameter, is_set: bool) -> None:
+    if is_set and not ctx.resilient_parsing:
         ctx.meta[HELP_ALL] = True
         click.echo(ctx.get_help(), color=ctx.color)
         ctx.exit()

@@ -399,9 +399,11 @@ def _by_marker(
     marked: dict[bytes, list[bytes]] = {}
     shaped: dict[bytes, list[bytes]] = {}
     for form in forms:
-        marker = next((each for each in _MARKERS if each in form), b"")
+        marker = next((sign for sign in _MARKERS if sign in form), b"")
         signs = form.translate(_HEX_SIGNS)
-        shape = next((each for each in _HEX_SHAPES if each in signs), b"")
+        shape = next(
+            (hex_shape for hex_shape in _HEX_SHAPES if hex_shape in signs), b""
+        )
         if shape and not marker:
             shaped.setdefault(shape, []).append(form)
         else:

@@ -146,7 +146,7 @@ def check_tools(tools: Iterable[ToolDefinition], tool_choice: str | None) -> Non
     if not names:
         raise ConfigurationError("`tool_choice` needs tools to choose from.")
     if tool_choice not in (*TOOL_CHOICES, *names):
-        known = ", ".join((*TOOL_CHOICES, *names))
+        choices = ", ".join((*TOOL_CHOICES, *names))
         raise ConfigurationError(
-            f"`tool_choice` is {tool_choice!r}, which is none of: {known}."
+            f"`tool_choice` is {tool_choice!r}, which is none of: {choices}."
         )

@@ -103,8 +103,8 @@ def cited_tasks(runs: Sequence[Run]) -> list[Cited]:
 
 def _without_conflicts(row: Cited, entry_by_key: dict[str, str]) -> Cited:
     for key, entry in row.entries.items():
-        known = entry_by_key.setdefault(key.lower(), entry)
-        if known != entry:
+        first_entry = entry_by_key.setdefault(key.lower(), entry)
+        if first_entry != entry:
             why = f"two different entries have the key '{key}'"
             return Cited(row.name, row.licence, why=why)
     return row

@@ -297,8 +297,8 @@ def _static_nodes(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _static_head(node: Mapping[str, Any]) -> tuple[str, str]:
     """Return a column's title and its small print."""
-    said = ("accuracy", normalise_label(node["title"].partition(", ")[0]))
-    metric = "" if normalise_label(node["metric"]) in said else node["metric"]
+    needless = ("accuracy", normalise_label(node["title"].partition(", ")[0]))
+    metric = "" if normalise_label(node["metric"]) in needless else node["metric"]
     direction = "lower is better" if node["lower_is_better"] else ""
     small_print = [node["measure"] or metric, direction]
     return node["title"], ", ".join(filter(None, small_print))

@@ -215,8 +215,8 @@ def shown_columns(board: Board) -> ShownColumns:
     metadata or by another node, shows one level of its tree: the node that orders the rows and its
     parts, as many as can be read.
     """
-    shown = _shown_columns(_by_the_judge(board))
-    return replace(shown, columns=_with_corrected(board, shown.columns))
+    plain_columns = _shown_columns(_by_the_judge(board))
+    return replace(plain_columns, columns=_with_corrected(board, plain_columns.columns))
 
 
 def _shown_columns(board: Board) -> ShownColumns:
@@ -286,7 +286,7 @@ def _how_to_see_more(
     board: Board, node: BoardNode, parts: Sequence[BoardNode], most: int
 ) -> tuple[str, str]:
     """Say what a level of the tree has, and how to see the rest; nothing if there is none."""
-    n_numbers = sum(1 for other in find_in(board.tree) if any(other.estimates))
+    n_numbers = sum(1 for tree_node in find_in(board.tree) if any(tree_node.estimates))
     if 1 + len(parts[:most]) >= n_numbers:
         return "", ""
     is_default = node.kind == "group" and not board.is_ranked_elsewhere

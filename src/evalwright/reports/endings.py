@@ -576,11 +576,11 @@ def _early_ends(runs: Sequence[Run]) -> Iterator[str]:
         )
     if ended_by_rule:
         extents = ", ".join(dict.fromkeys(ended_by_rule))
-        each = ", of each" if len(ended_by_rule) > 1 else ""
+        of_each = ", of each" if len(ended_by_rule) > 1 else ""
         judges = sorted({role for run in runs for role in run.data.get("roles") or ()})
         roles = f", the {' and the '.join(judges)}'s included" if judges else ""
         yield (
-            f"Stopped early because its rules were decided: {extents} were asked{each};"
+            f"Stopped early because its rules were decided: {extents} were asked{of_each};"
             f" about {counted(saved, 'request')} saved{roles}."
         )
 
@@ -597,8 +597,10 @@ def _decision(decision: Mapping[str, Any], *, details: bool = False) -> str:
     if not decision["decided"]:
         return f"{name}: undecided after {units}{_difference(decision)}."
     level = f"{100 * decision['level']:g}%"
-    made = f" (level {level}; {decision['method']})" if details else ""
-    sentence = f"{name}: {_verdict_words(decision)}; {_decided_when(decision)}{made}."
+    how_decided = f" (level {level}; {decision['method']})" if details else ""
+    sentence = (
+        f"{name}: {_verdict_words(decision)}; {_decided_when(decision)}{how_decided}."
+    )
     provisional = _provisional_decision(decision)
     return f"{sentence} Provisional: {provisional}" if provisional else sentence
 

@@ -110,8 +110,8 @@ def cell_text(cell: doc.Cell) -> str:
     """Return the text of a cell on one line: a number with its interval, or the text made inert."""
     if not isinstance(cell.content, doc.Number):
         return inert(cell.content)
-    shown = cell.content
-    text = numbers.score(shown.estimate, shown.unit, shown.decimals)
+    number = cell.content
+    text = numbers.score(number.estimate, number.unit, number.decimals)
     return (
         text[text.index("[") :] if cell.content.interval_only and "[" in text else text
     )

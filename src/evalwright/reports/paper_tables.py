@@ -101,11 +101,11 @@ def board_latex(
 
 
 def _board_table(board: Board, title: str, task_scores: bool) -> doc.Table:
-    shown = shown_columns(board)
-    scores = list(shown.columns)
+    table_columns = shown_columns(board)
+    scores = list(table_columns.columns)
     if task_scores:
         scores += task_columns(board, scores)
-    is_level = shown.is_level and not task_scores
+    is_level = table_columns.is_level and not task_scores
     any_missing = any(row.n_missing for row in board.rows)
     columns = [
         doc.Column("Rank", right=True, key=True),

@@ -177,10 +177,10 @@ def _group_by_fact(
     texts = [inert(fact_text(key, row.facts.get(key))) for row in rows]
     counts = Counter(text for text in texts if text)
     if not counts:
-        known = sorted({name for row in rows for name in row.facts})
+        known_facts = sorted({name for row in rows for name in row.facts})
         raise ConfigurationError(
             f"The bars cannot be coloured by '{key}': no drawn model has this fact."
-            f" Known facts: {', '.join(known) or 'none'}. Name a table with --facts."
+            f" Known facts: {', '.join(known_facts) or 'none'}. Name a table with --facts."
         )
     largest = {text for text, _ in counts.most_common(MAX_GROUPS)}
     groups = [text if text in largest else OTHER_GROUP for text in texts]

@@ -77,10 +77,10 @@ class Preset:
 @cache
 def presets() -> Mapping[str, Preset]:
     """Return all presets by name."""
-    known = {known_field.name for known_field in fields(Preset)}
+    preset_keys = {known_field.name for known_field in fields(Preset)}
     by_name = {}
     for name, row in tomllib.loads(TABLE.read_text(encoding="utf-8")).items():
-        assert not row.keys() - known, f"{TABLE.name}: {row.keys() - known}"
+        assert not row.keys() - preset_keys, f"{TABLE.name}: {row.keys() - preset_keys}"
         lists = {
             key: tuple(entry) for key, entry in row.items() if isinstance(entry, list)
         }
@@ -269,14 +269,14 @@ def check_fit(preset: Preset, board: Board, runs: Sequence[Run]) -> None:
     """Raise ConfigurationError if the runs are none that the preset can show."""
     if _FITS[preset.fits](board, runs):
         return
-    shown = [
+    shown_tasks = [
         f"{task.name} ({task.metric})"
         for unit_board in (board, *board.more)
         for task in unit_board.tasks
     ]
     raise ConfigurationError(
         f"The preset '{preset.name}' needs {preset.needs}. These runs show"
-        f" {listed(shown, 5)}."
+        f" {listed(shown_tasks, 5)}."
     )
 
 

@@ -268,10 +268,10 @@ def _estimate_of(correction: JudgeCorrection) -> Estimate:
 def _side_of(
     model: LabelledModel, clusters: Clusters, value_range: Range | None
 ) -> _Side | None:
-    def refit(kept: npt.NDArray[np.bool_]) -> CorrectionParts | None:
+    def refit(judged_items: npt.NDArray[np.bool_]) -> CorrectionParts | None:
         try:
             return correction_parts(
-                np.where(kept, model.judge, np.nan),
+                np.where(judged_items, model.judge, np.nan),
                 model.human,
                 clusters=clusters,
                 strata=model.strata,
@@ -429,9 +429,9 @@ def _pair_parts(
         part_b: CorrectionParts | None = sides[b].parts
         covariance[pair] = products[a, b]
         if masks[a] != masks[b]:
-            both = judged[a] & judged[b]
-            part_a = sides[a].refit(both)
-            part_b = sides[b].refit(both)
+            judged_for_both = judged[a] & judged[b]
+            part_a = sides[a].refit(judged_for_both)
+            part_b = sides[b].refit(judged_for_both)
             if part_a is None or part_b is None:
                 part_a = part_b = None
             else:

@@ -254,9 +254,9 @@ def _tabulate(rounds: Sequence[F64]) -> _Table:
     last = -1
     for number, scores in enumerate(rounds):
         has_score = ~np.isnan(scores)
-        known = np.where(has_score, scores, 0.0)
+        filled_scores = np.where(has_score, scores, 0.0)
         counts[number] = has_score.sum(axis=0)
-        means[number] = known.sum(axis=0) / np.maximum(counts[number], 1)
+        means[number] = filled_scores.sum(axis=0) / np.maximum(counts[number], 1)
         deviations = np.where(has_score, scores - means[number], 0.0)
         squares[number] = (deviations**2).sum()
         degrees[number] = np.maximum(counts[number] - 1, 0).sum()
@@ -414,13 +414,13 @@ def weigh_changes(
     within = np.maximum(squares - change**2 / unshared, 0)
     # The nearest of the changes that do not matter is the hypothesis that has to be wrong.
     explained = np.maximum(np.abs(change) - negligible, 0) ** 2 / unshared
-    known = PRIOR_DEGREES * variance
+    prior_squares = PRIOR_DEGREES * variance
     prior = size**2 / variance
     shrinkage = prior / (unshared + prior)
     power = (PRIOR_DEGREES + len(sizes) - 1) / 2
     log_ratios = 0.5 * np.log(unshared / (unshared + prior)) + power * (
-        np.log(known + within + explained)
-        - np.log(known + within + (1 - shrinkage) * explained)
+        np.log(prior_squares + within + explained)
+        - np.log(prior_squares + within + (1 - shrinkage) * explained)
     )
     shares = 1 / (starts * (starts - 1.0))
     return _Weighed(change, unshared, shrinkage, within, power, log_ratios, shares)
@@ -727,12 +727,12 @@ def detect_changed_texts(
     if any(texts.shape[1] != first.shape[1] for texts in later):
         raise ValueError("baseline and rounds must have the same items")
     alike = [_share_alike(first, texts) for texts in later]
-    own = 1 - _mean_known(_own_share_alike(first))
+    baseline_change = 1 - _mean_known(_own_share_alike(first))
     looks, alarm = _detect_between_later(alike, alpha, 1.0)
     described = tuple(
         TextLook(
             1 - _mean_known(shares),
-            own,
+            baseline_change,
             int((~np.isnan(shares)).any(axis=0).sum()),
             look.evidence,
             look.since,
@@ -765,5 +765,5 @@ def _own_share_alike(baseline: npt.NDArray[np.int64]) -> F64:
 
 
 def _mean_known(shares: F64) -> float:
-    known = shares[~np.isnan(shares)]
-    return float(known.mean()) if known.size else math.nan
+    known_shares = shares[~np.isnan(shares)]
+    return float(known_shares.mean()) if known_shares.size else math.nan

@@ -94,16 +94,16 @@ class SharedGroups:
 
 
 def shared_groups(
-    codes: I64, asked: npt.NDArray[np.bool_], most: int = MOST_GROUPS
+    codes: I64, was_asked: npt.NDArray[np.bool_], most: int = MOST_GROUPS
 ) -> SharedGroups:
     """Form the groups of some runs' items.
 
     Args:
         codes: (items,) cluster codes.
-        asked: (runs, items), which run was asked which item.
+        was_asked: (runs, items), which run was asked which item.
         most: upper limit of the number of groups.
     """
-    clusters = [np.unique(codes[row]) for row in asked]
+    clusters = [np.unique(codes[row]) for row in was_asked]
     sides = list(range(len(clusters)))
     for b, a in combinations(range(len(clusters)), 2):
         if (
@@ -114,7 +114,7 @@ def shared_groups(
     items = np.full(len(codes), -1)
     keys = []
     for side in dict.fromkeys(sides):
-        inside = asked[
+        inside = was_asked[
             [row for row, run_side in enumerate(sides) if run_side == side]
         ].any(axis=0)
         items[inside] = jackknife_groups(codes[inside], most)

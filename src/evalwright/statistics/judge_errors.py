@@ -114,12 +114,12 @@ class PooledRate(Plain):
 
 def pool_rates(rates: Sequence[ErrorRate], level: float = 0.95) -> PooledRate | None:
     """Pool the rates of several models; None if none has one."""
-    known = [rate for rate in rates if rate.size > 0]
-    models = len(known)
+    known_rates = [rate for rate in rates if rate.size > 0]
+    models = len(known_rates)
     if models < 2:
-        return PooledRate(known[0].estimate, 1, 1.0) if known else None
-    values = np.array([rate.value for rate in known])
-    sizes = np.array([rate.size for rate in known])
+        return PooledRate(known_rates[0].estimate, 1, 1.0) if known_rates else None
+    values = np.array([rate.value for rate in known_rates])
+    sizes = np.array([rate.size for rate in known_rates])
     total = float(sizes.sum())
     value = float(np.dot(sizes, values)) / total
     # Half an error and half a correct verdict more: a rate of 0 leaves a variance.
@@ -137,7 +137,7 @@ def pool_rates(rates: Sequence[ErrorRate], level: float = 0.95) -> PooledRate | 
         low=low,
         high=high,
         level=level,
-        n=sum(rate.estimate.n for rate in known),
+        n=sum(rate.estimate.n for rate in known_rates),
         n_missing=0,
         n_clusters=None,
         standard_error=math.sqrt(spread / size),

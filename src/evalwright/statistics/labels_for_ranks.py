@@ -306,8 +306,10 @@ class _State:
     def needed(self) -> F64:
         """The labels that each stratum needs before the model can be corrected by strata."""
         n = self.labelled + self.added
-        wanted = np.minimum(FEWEST_IN_STRATUM, self.sizes)
-        needed: F64 = np.minimum(np.maximum(wanted - n, 0), self.free - self.added)
+        fewest_by_stratum = np.minimum(FEWEST_IN_STRATUM, self.sizes)
+        needed: F64 = np.minimum(
+            np.maximum(fewest_by_stratum - n, 0), self.free - self.added
+        )
         short = FEWEST_LABELS - float((n + needed).sum())
         if short > 0:
             room = self.free - self.added - needed

@@ -246,26 +246,26 @@ class _IndependentPairs:
         self,
         rows: F64,
         codes: I64 | None,
-        asked: Bools,
+        was_asked: Bools,
         value_range: Range | None,
         missing_policy: MissingPolicy,
     ) -> None:
         self.rows = rows
         self.codes = codes
-        self.asked = asked
+        self.was_asked = was_asked
         self.value_range = value_range
         self.missing_policy = missing_policy
-        common = asked.astype(np.float64) @ asked.T
+        common = was_asked.astype(np.float64) @ was_asked.T
         empty = np.argwhere(np.triu(common == 0, 1)).tolist()
         self.places = [(a, b) for a, b in empty if self._independent(a, b)]
 
     def _independent(self, a: int, b: int) -> bool:
-        if not (self.asked[a].any() and self.asked[b].any()):
+        if not (self.was_asked[a].any() and self.was_asked[b].any()):
             return False
         if self.codes is None:
             return True
         return not np.intersect1d(
-            self.codes[self.asked[a]], self.codes[self.asked[b]]
+            self.codes[self.was_asked[a]], self.codes[self.was_asked[b]]
         ).size
 
     def at(self, share: F64) -> dict[tuple[int, int], UnpairedComparison]:
@@ -281,9 +281,9 @@ class _IndependentPairs:
         }
 
     def _compare(self, a: int, b: int, level: float) -> UnpairedComparison:
-        sides = [self.rows[model][self.asked[model]] for model in (a, b)]
+        sides = [self.rows[model][self.was_asked[model]] for model in (a, b)]
         ids = [
-            None if self.codes is None else self.codes[self.asked[model]]
+            None if self.codes is None else self.codes[self.was_asked[model]]
             for model in (a, b)
         ]
         return compare_unpaired(

@@ -218,7 +218,7 @@ def _both_directions(pairs: TaskPairs, models: int) -> TaskPairs:
         }.items()
     }
     columns: dict[str, Any] = {
-        name: np.concatenate(both) for name, both in turned.items()
+        name: np.concatenate(directions) for name, directions in turned.items()
     }
     return TaskPairs(places=every, **columns)
 

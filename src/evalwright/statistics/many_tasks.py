@@ -148,8 +148,8 @@ def pairs_of_task(
     if no_spread.any() and not math.isnan(task_range.width):
         ends = limits_without_spread(pairs.units, task_range.width, level)
         low, high = (
-            np.where(no_spread, end, known)
-            for end, known in zip(ends, (low, high), strict=True)
+            np.where(no_spread, end, limits)
+            for end, limits in zip(ends, (low, high), strict=True)
         )
         freedom = np.where(no_spread & (pairs.units > 1), np.inf, freedom)
     span = pairs.span if task_range.is_shared else math.nan

@@ -307,7 +307,9 @@ def _fault_of_mapping(
     for key, value in argument.items():
         if key not in answer:
             return "value_error:dict_key"
-        if _standardised(value) not in [_standardised(one) for one in answer[key]]:
+        if _standardised(value) not in [
+            _standardised(possible) for possible in answer[key]
+        ]:
             return "value_error:dict_value"
     for key, values in answer.items():
         if key not in argument and "" not in values:

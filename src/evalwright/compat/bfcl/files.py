@@ -141,14 +141,14 @@ def category_of(name: str, roots: Sequence[str | Path]) -> Category:
             " --no-deps bfcl-eval`, or name the folder with files such as"
             " BFCL_v4_multiple.json by --task-root."
         )
-    known = OLD_NAMES.get(name, name)
-    if known not in categories:
+    current_name = OLD_NAMES.get(name, name)
+    if current_name not in categories:
         hint = (
             f"There are: {', '.join(sorted(categories))}. A pattern names several, such"
             " as 'bfcl:live_*'."
         )
         raise UnknownName("category of BFCL", name, categories, hint)
-    category = categories[known]
+    category = categories[current_name]
     if category.answers is None and not (
         category.wants_no_call or category.wants_any_call
     ):

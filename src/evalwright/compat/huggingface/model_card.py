@@ -139,8 +139,8 @@ def _results(
 ) -> Iterator[dict[str, Any]]:
     """Iterate over the results of a run's tasks, then those of its averages over tasks."""
     for task in run.tasks:
-        shown = task.metrics if all_metrics else task.metrics[:1]
-        metrics = _metrics(run, task.name, shown, unit)
+        listed_metrics = task.metrics if all_metrics else task.metrics[:1]
+        metrics = _metrics(run, task.name, listed_metrics, unit)
         if metrics:
             yield {
                 "task": {"type": task_type, "name": task.name},
@@ -149,8 +149,8 @@ def _results(
                 **({"source": dict(source)} if source else {}),
             }
     for group in run.groups:
-        shown = group.metrics if all_metrics else group.metrics[:1]
-        metrics = _metrics(run, group.name, shown, unit)
+        listed_metrics = group.metrics if all_metrics else group.metrics[:1]
+        metrics = _metrics(run, group.name, listed_metrics, unit)
         if metrics:
             yield {
                 "task": {"type": task_type, "name": group.name},

@@ -131,10 +131,10 @@ class AssertionConverter:
             for member in (listed if isinstance(listed, list) else [])
             if not (isinstance(member, Mapping) and member.get("type") == SET)
         ]
-        kept = [member for member in members if member is not None]
-        if not kept:
+        converted_members = [member for member in members if member is not None]
+        if not converted_members:
             raise LeftOut("none of its assertions can be taken over")
-        converted = {"type": SET, **self._numbers(entry), "assert": kept}
+        converted = {"type": SET, **self._numbers(entry), "assert": converted_members}
         self._check(converted)
         return converted
 

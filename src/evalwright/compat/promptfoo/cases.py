@@ -360,14 +360,14 @@ def _row(
     else:
         question = "\n".join(f"{name}: {texts[name]}" for name in used)
     converted = [converter.convert(entry, variables) for entry in case.assertions]
-    kept = [assertion for assertion in converted if assertion is not None]
-    if case.assertions and not kept:
+    assertions = [assertion for assertion in converted if assertion is not None]
+    if case.assertions and not assertions:
         notes.add("A test of which no assertion can be taken over has no score.")
     row: dict[str, Any] = {
         "input": question or case.description,
         "description": case.description,
         "vars": texts,
-        "assert": kept,
+        "assert": assertions,
     }
     threshold = case.threshold
     if isinstance(threshold, int | float) and not isinstance(threshold, bool):

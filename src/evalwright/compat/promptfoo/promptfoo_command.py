@@ -127,8 +127,8 @@ def _require(parts: Sequence[Any], kind: str, path: Path, notes: Notes) -> None:
 def _task_name(path: Path) -> str:
     stem = path.stem.removesuffix("config").rstrip("-_.")
     name = re.sub(r"[^\w.+-]+", "-", stem, flags=re.ASCII).strip("-.") or _UNNAMED
-    taken = {path.stem, Path(SUITE).stem}
-    return f"{name}-task" if name in taken else name
+    used_names = {path.stem, Path(SUITE).stem}
+    return f"{name}-task" if name in used_names else name
 
 
 def _prompt_file(name: str, prompt: ConvertedPrompt) -> str:
@@ -144,9 +144,9 @@ def _roles(
     """Return the models that judge and embed, and options of `run` for those without a name."""
     roles: dict[str, Any] = {}
     options: list[str] = []
-    wanted = {"judge": "llm-rubric", "embedder": "similar"}
+    kind_by_role = {"judge": "llm-rubric", "embedder": "similar"}
     graders = [case.options["provider"] for case in cases if "provider" in case.options]
-    for role, kind in wanted.items():
+    for role, kind in kind_by_role.items():
         if kind not in converter.kinds:
             continue
         models = _graders([*converter.graders, *graders], role, notes)

@@ -99,12 +99,12 @@ def convert_prompts(
     return converted
 
 
-def _unique_name(title: str, taken: set[str]) -> str:
+def _unique_name(title: str, used_names: set[str]) -> str:
     name = re.sub(r"[^\w.-]+", "-", title, flags=re.ASCII)[:_MAX_NAME_CHARS].strip("-.")
-    name = name or f"prompt-{len(taken) + 1}"
+    name = name or f"prompt-{len(used_names) + 1}"
     number = 2
     unique = name
-    while unique.lower() in {other.lower() for other in taken}:
+    while unique.lower() in {used_name.lower() for used_name in used_names}:
         unique = f"{name}-{number}"
         number += 1
     return unique

@@ -74,15 +74,15 @@ def resolve(expression: str, variables: Mapping[str, Any]) -> Any:
     """Return what an expression stands for; None if there is no such thing."""
     head = re.match(_NAME, expression)
     assert head is not None
-    found: Any = variables.get(head[0])
+    node: Any = variables.get(head[0])
     for name, number, single, double in _STEPS.findall(expression[head.end() :]):
-        if isinstance(found, Mapping):
-            found = found.get(name or number or single or double)
-        elif isinstance(found, list) and number and int(number) < len(found):
-            found = found[int(number)]
+        if isinstance(node, Mapping):
+            node = node.get(name or number or single or double)
+        elif isinstance(node, list) and number and int(number) < len(node):
+            node = node[int(number)]
         else:
             return None
-    return found
+    return node
 
 
 def as_text(content: Any) -> str:

@@ -34,8 +34,8 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     combined = dict(base)
     for key, value in over.items():
         below = combined.get(key)
-        both = isinstance(below, Mapping) and isinstance(value, Mapping)
-        combined[key] = merged(below, value) if both else value  # type: ignore[arg-type]
+        are_mappings = isinstance(below, Mapping) and isinstance(value, Mapping)
+        combined[key] = merged(below, value) if are_mappings else value  # type: ignore[arg-type]
     return combined
 
 

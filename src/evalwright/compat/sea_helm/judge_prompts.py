@@ -250,8 +250,8 @@ def _classes_of(task: SeaTask) -> Mapping[str, Any]:
 def _pair_settings(task: SeaTask) -> dict[str, Any]:
     ties = bool(task.config.get("ties_allowed", True))
     labels: Mapping[str, str] = task.config.get("judgement_labels") or {}
-    known = ("A_wins", "B_wins", "Tie") if ties else ("A_wins", "B_wins")
-    if missing := [name for name in known if name not in labels]:
+    label_names = ("A_wins", "B_wins", "Tie") if ties else ("A_wins", "B_wins")
+    if missing := [name for name in label_names if name not in labels]:
         raise TaskError(
             f"The task '{task.name}' has no '{missing[0]}' among its"
             " `judgement_labels`."
@@ -259,7 +259,7 @@ def _pair_settings(task: SeaTask) -> dict[str, Any]:
     return {
         "ties": ties,
         "labels": labels,
-        "known": known,
+        "known": label_names,
         "baseline": task.config.get("baseline_model"),
         "referenced": task.config.get("categories_with_reference") or (),
     }

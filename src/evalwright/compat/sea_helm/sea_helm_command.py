@@ -55,7 +55,7 @@ def _import(
     )
 
 
-def _over_runs(path: Path, out: Path) -> list[str]:
+def _over_runs(path: Path, folder: Path) -> list[str]:
     """The lines of the notebook's numbers, which are written beside the runs."""
     from evalwright.compat.sea_helm.over_runs import write_over_runs
     from evalwright.compat.sea_helm.results import find_runs
@@ -63,7 +63,7 @@ def _over_runs(path: Path, out: Path) -> list[str]:
     lines: list[str] = []
     for numbered_runs in find_runs(path):
         named = "--".join(PurePosixPath(numbered_runs[0].model).parts[-2:])
-        lines += write_over_runs(numbered_runs, out / f"{named}_scores.yaml")
+        lines += write_over_runs(numbered_runs, folder / f"{named}_scores.yaml")
     return lines
 
 

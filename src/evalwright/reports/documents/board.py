@@ -201,9 +201,11 @@ def summary_line(board: Board) -> str:
 
 def _notes(board: Board, notes: Sequence[str]) -> list[doc.Block]:
     """Say how to see what the table leaves out, why numbers are not there, and all else."""
-    shown = shown_columns(board)
-    blocks: list[doc.Block] = [doc.Note(shown.note)] if shown.note else []
-    reasons = list(_reasons(board, {column.name for column in shown.columns}))
+    table_columns = shown_columns(board)
+    blocks: list[doc.Block] = (
+        [doc.Note(table_columns.note)] if table_columns.note else []
+    )
+    reasons = list(_reasons(board, {column.name for column in table_columns.columns}))
     if len(reasons) > MOST_REASONS:
         further = len(reasons) - MOST_REASONS
         reasons = [*reasons[:MOST_REASONS], f"{further} more numbers are not there."]
@@ -233,8 +235,8 @@ def _simultaneous(board: Board) -> bool:
 def _table(
     board: Board, runs: Mapping[str, Run], links: Sequence[str], costs: bool
 ) -> doc.Table:
-    shown = shown_columns(board)
-    first, *others = shown.columns
+    table_columns = shown_columns(board)
+    first, *others = table_columns.columns
     faults = [
         outcome
         for outcome in FAULT_TITLES
@@ -252,7 +254,7 @@ def _table(
             _column(
                 column,
                 moves=len(others) > len(HALLUCINATION_COLUMNS),
-                optional=shown.is_level,
+                optional=table_columns.is_level,
             )
             for column in others
         ),
@@ -275,7 +277,7 @@ def _table(
     total = sum(row.ranks is not None for row in board.rows)
     decimals = [
         numbers.common_decimals(column.estimates, column.unit)
-        for column in shown.columns
+        for column in table_columns.columns
     ]
     rows: list[Sequence[doc.Content]] = []
     any_cost = costs and any(row.cost is not None for row in board.rows)
@@ -394,13 +396,17 @@ def _score(column: ScoreColumn, i: int, decimals: int | None) -> doc.Cell:
 def _may_be_best(column: ScoreColumn, i: int) -> bool:
     """Whether the interval of a number overlaps that of the column's best number."""
     estimate = column.estimates[i]
-    scored = [known for known in column.estimates if known and known.n]
+    scored = [
+        scored_estimate
+        for scored_estimate in column.estimates
+        if scored_estimate and scored_estimate.n
+    ]
     if estimate is None or not scored or column.lower_is_better is None:
         return False
     if column.lower_is_better:
-        best = min(scored, key=lambda known: known.value)
+        best = min(scored, key=lambda scored_estimate: scored_estimate.value)
         return not estimate.low > best.high
-    best = max(scored, key=lambda known: known.value)
+    best = max(scored, key=lambda scored_estimate: scored_estimate.value)
     return not estimate.high < best.low
 
 

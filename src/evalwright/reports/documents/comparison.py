@@ -385,22 +385,22 @@ def _slices(
     ]
     if len(too_small) < 2:
         too_small = []
-    shown = sorted(
+    listed_slices = sorted(
         (subset for subset in sliced.parts if subset not in too_small),
         key=lambda subset: not _is_finding(subset),
     )
     yield doc.Heading(title)
-    if shown:
-        yield _slice_table(task, sliced.key, shown)
+    if listed_slices:
+        yield _slice_table(task, sliced.key, listed_slices)
     if too_small:
         n_items = sum(subset.paired.n for subset in too_small)
-        scope = "All" if not shown else f"{len(too_small)} of the"
+        scope = "All" if not listed_slices else f"{len(too_small)} of the"
         yield doc.Note(
             f"{scope} {len(sliced.parts)} values of '{sliced.key}' have under"
             f" {FEW_ITEMS} items, or nothing to test, and no finding"
             f" ({numbers.counted(n_items, 'item')}): --all-slices shows them."
         )
-    if not shown:
+    if not listed_slices:
         return
     level = sliced.parts[0].paired.level
     note = (

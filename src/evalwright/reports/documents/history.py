@@ -60,22 +60,22 @@ def _has_value(estimate: Estimate | None) -> bool:
 
 def _chart(history: Sequence[HistoryEntry]) -> doc.TimeChart | None:
     """Draw the scores by the days of the answers; None where there are no two."""
-    shown = [entry for entry in history if _has_value(entry.score)]
-    if len(shown) < 2:
+    scored_entries = [entry for entry in history if _has_value(entry.score)]
+    if len(scored_entries) < 2:
         return None
-    unit = _unit(shown[-1])
+    unit = _unit(scored_entries[-1])
     verdicts = [
         (entry, verdict)
-        for entry in shown
+        for entry in scored_entries
         for verdict in entry.earlier_verdicts
         if _has_value(verdict.score)
     ]
-    estimates = [entry.score for entry in shown] + [
+    estimates = [entry.score for entry in scored_entries] + [
         verdict.score for _, verdict in verdicts
     ]
-    places = _Places([entry.date for entry in shown])
+    places = _Places([entry.date for entry in scored_entries])
     points: list[doc.TimePoint] = []
-    for index, entry in enumerate(shown):
+    for index, entry in enumerate(scored_entries):
         points += [
             doc.TimePoint(
                 places.of(entry.date), doc.Number(verdict.score, unit), is_faint=True
@@ -87,15 +87,16 @@ def _chart(history: Sequence[HistoryEntry]) -> doc.TimeChart | None:
             doc.TimePoint(
                 places.of(entry.date),
                 doc.Number(entry.score, unit),
-                is_joined=index > 0 and _are_comparable(shown[index - 1], entry),
+                is_joined=index > 0
+                and _are_comparable(scored_entries[index - 1], entry),
             )
         )
-    measure = shown[-1].measure
+    measure = scored_entries[-1].measure
     faint = "; hollow: by earlier verdicts on the same answers" if verdicts else ""
     return doc.TimeChart(
         caption=f"{measure}, with 95% intervals, by the day of the answers{faint}",
         points=points,
-        marks=_marks(shown, places),
+        marks=_marks(scored_entries, places),
         axis=axis_of([estimate for estimate in estimates if estimate], unit),
         dates=places.ticks(),
     )
@@ -151,10 +152,12 @@ def _are_comparable(before: HistoryEntry, entry: HistoryEntry) -> bool:
     return before.judge == entry.judge and not _marked_changes(entry)
 
 
-def _marks(shown: Sequence[HistoryEntry], places: _Places) -> list[doc.TimeMark]:
+def _marks(
+    scored_entries: Sequence[HistoryEntry], places: _Places
+) -> list[doc.TimeMark]:
     """Mark where something else than chance can have changed the score."""
     marks: list[doc.TimeMark] = []
-    for before, entry in pairwise(shown):
+    for before, entry in pairwise(scored_entries):
         if texts := _marked_changes(entry):
             marks.append(
                 doc.TimeMark(

@@ -159,8 +159,10 @@ class _ModelPage:
             if node.kind != "slice":
                 continue
             for task in node.tasks:
-                known = slice_keys.get(task, set())
-                keys = {key: text for key, text in node.keys.items() if key in known}
+                sample_keys = slice_keys.get(task, set())
+                keys = {
+                    key: text for key, text in node.keys.items() if key in sample_keys
+                }
                 if keys:
                     yield SliceKeys(placed.anchor, task, keys)
 
@@ -191,14 +193,14 @@ class _ModelPage:
         sections = self._sections()
         with_section = {placed.index for placed, _ in sections}
         below = {inner.index for _, slices in sections for inner in slices}
-        shown = [placed for placed in self._nodes if placed.index not in below]
-        if not shown:
+        outer_nodes = [placed for placed in self._nodes if placed.index not in below]
+        if not outer_nodes:
             return
-        if len(shown) == 1 and shown[0].index in with_section:
+        if len(outer_nodes) == 1 and outer_nodes[0].index in with_section:
             return  # its section has everything
         yield doc.Heading("Scores")
-        is_long = len(shown) > MAX_UNFOLDED_SCORES
-        top = [placed for placed in shown if placed.depth < 2 or not is_long]
+        is_long = len(outer_nodes) > MAX_UNFOLDED_SCORES
+        top = [placed for placed in outer_nodes if placed.depth < 2 or not is_long]
         yield self._number_table(top, with_section, "Scores, as the tasks are grouped")
         if self._context.usual_metric:
             yield doc.Note(
@@ -207,16 +209,16 @@ class _ModelPage:
                 "quiet",
             )
         if is_long:
-            yield from self._folded_groups(shown, with_section)
+            yield from self._folded_groups(outer_nodes, with_section)
 
     def _folded_groups(
-        self, shown: Sequence[PlacedNode], with_section: set[int]
+        self, outer_nodes: Sequence[PlacedNode], with_section: set[int]
     ) -> Iterator[doc.Block]:
         """Fold what is below each node of the second level."""
         below: dict[int, list[PlacedNode]] = {}
         groups: dict[int, PlacedNode] = {}
         current = -1
-        for placed in shown:
+        for placed in outer_nodes:
             if placed.depth < 2:
                 current = placed.index
                 groups[current] = placed
@@ -258,14 +260,14 @@ class _ModelPage:
 
     def _lowest_sample(self, node: BoardNode) -> doc.Content:
         """Link to the lowest-scored sample that the page shows of a node's tasks."""
-        shown = [
+        shown_samples = [
             self._lowest_by_task[task]
             for task in node.tasks
             if task in self._lowest_by_task
         ]
-        if not shown:
+        if not shown_samples:
             return ""
-        _, anchor, sample_id = min(shown)
+        _, anchor, sample_id = min(shown_samples)
         return doc.Cell(sample_id, name=True, link=f"#{anchor}")
 
     def _lowest_samples(self) -> dict[str, tuple[float, str, str]]:

@@ -176,10 +176,12 @@ def _cheapest(task: TaskForecast, forecast: Forecast, run_word: str) -> str:
 
 def _cost_scope(forecast: Forecast) -> str:
     """What the costs of designs are the sum of."""
-    known = [judge.role for judge in forecast.judges if judge.is_known]
-    unknown = [judge.role for judge in forecast.judges if not judge.is_known]
+    known_roles = [judge.role for judge in forecast.judges if judge.is_known]
+    unknown_roles = [judge.role for judge in forecast.judges if not judge.is_known]
     runs = _all_runs(forecast)
-    return f"Costs are of {runs}{_with_roles(known)}{_without_roles(unknown)}."
+    return (
+        f"Costs are of {runs}{_with_roles(known_roles)}{_without_roles(unknown_roles)}."
+    )
 
 
 def _all_runs(forecast: Forecast) -> str:
@@ -276,8 +278,8 @@ def _requests(forecast: Forecast) -> Iterator[doc.Block]:
     ]
     rows += [_judge_row(judge) for judge in forecast.judges]
     if forecast.total is not None:
-        known = [judge.role for judge in forecast.judges if judge.is_known]
-        name = f"{_all_runs(forecast)}{_with_roles(known)}"
+        known_roles = [judge.role for judge in forecast.judges if judge.is_known]
+        name = f"{_all_runs(forecast)}{_with_roles(known_roles)}"
         rows.append((name, *_cells(forecast.total)))
     yield doc.Table(columns, rows, "What a run costs")
     for judge in forecast.judges:
@@ -360,21 +362,19 @@ def worded_plan(forecast: Forecast) -> Forecast:
 
 def _costs_sentence(forecast: Forecast) -> str:
     """Say what all of it takes, and which role that leaves out."""
-    known = [judge for judge in forecast.judges if judge.is_known]
-    unknown = [judge.role for judge in forecast.judges if not judge.is_known]
-    end = _without_roles(unknown)
+    known_judges = [judge for judge in forecast.judges if judge.is_known]
+    unknown_roles = [judge.role for judge in forecast.judges if not judge.is_known]
+    end = _without_roles(unknown_roles)
     sentences = []
     if forecast.total is None or not forecast.several_prompts:
         sentences = [
-            f"{_model(name, usage)}{'' if known else end}."
+            f"{_model(name, usage)}{'' if known_judges else end}."
             for name, usage in forecast.models.items()
         ]
-    sentences += [f"{_judge(judge)}." for judge in known]
+    sentences += [f"{_judge(judge)}." for judge in known_judges]
     if forecast.total is not None:
         runs = _all_runs(forecast)
-        name = (
-            f"{runs[0].upper()}{runs[1:]}{_with_roles([judge.role for judge in known])}"
-        )
+        name = f"{runs[0].upper()}{runs[1:]}{_with_roles([judge.role for judge in known_judges])}"
         sentences.append(f"{_model(name, forecast.total)}{end}.")
     return " ".join(sentences)
 

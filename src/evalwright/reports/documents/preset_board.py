@@ -202,9 +202,11 @@ def _first_metrics(
         return {}
     by_value = {}
     for value, metrics in result.slices.get(key, {}).items():
-        shown = next((metric for metric in metrics if metric.label == label), None)
-        if shown is not None:
-            by_value[value] = shown
+        board_metric = next(
+            (metric for metric in metrics if metric.label == label), None
+        )
+        if board_metric is not None:
+            by_value[value] = board_metric
     return by_value
 
 

@@ -83,10 +83,10 @@ def _total_row(prices: Sequence[RescoringPrice]) -> Sequence[doc.Content]:
 
 def total(amounts: Iterable[float | None]) -> float | None:
     """Add up amounts; None if one is not known."""
-    known = list(amounts)
-    if any(amount is None for amount in known):
+    listed_amounts = list(amounts)
+    if any(amount is None for amount in listed_amounts):
         return None
-    return sum(amount for amount in known if amount is not None)
+    return sum(amount for amount in listed_amounts if amount is not None)
 
 
 def _money(dollars: float | None) -> str:

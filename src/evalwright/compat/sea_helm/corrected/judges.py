@@ -111,8 +111,12 @@ async def judged(
         )
         by_question = dict(zip(questions, verdicts, strict=True))
         value, parts = rules.worth(form, row, by_question)
-        shown: Verdicts = won(form, by_question) if kind == "pairs" else by_question
-        listing = ", ".join(f"{name}: {float(read)}" for name, read in shown.items())
+        listed_verdicts: Verdicts = (
+            won(form, by_question) if kind == "pairs" else by_question
+        )
+        listing = ", ".join(
+            f"{name}: {float(read)}" for name, read in listed_verdicts.items()
+        )
         return Score(value, rules.scale.label_of(value), listing, parts)
 
     try:

@@ -204,10 +204,10 @@ def listed(sample: Sample, answer: Answer, *, tag: str, kind: str) -> Score:
     """The scorer `listed` of the last answer, closed or not; no answer is wrong."""
     _, there, last = answer.text.rpartition(tag)
     extracted = last.partition("</")[0].strip() if there else ""
-    wanted = ", ".join(map(str, row_of(sample)["label"]))
+    labels = ", ".join(map(str, row_of(sample)["label"]))
     options = {"kind": kind, "tag": "\0"}  # its text has none left
     scored = _score_by(
-        "listed", options, replace(sample, targets=(wanted,)), answer, extracted
+        "listed", options, replace(sample, targets=(labels,)), answer, extracted
     )
     return replace(scored, parts={"normalized_accuracy": scored.parts["share"]})
 
