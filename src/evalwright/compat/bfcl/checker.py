@@ -75,12 +75,12 @@ class Verdict(NamedTuple):
     """What BFCL says of calls.
 
     Attributes:
-        kind: BFCL's own name of the error; "" if the calls are right.
-        why: what is wrong.
+        error: BFCL's own name of the error; "" if the calls are right.
+        sentence: what is wrong.
     """
 
-    kind: str = ""
-    why: str = ""
+    error: str = ""
+    sentence: str = ""
 
 
 RIGHT = Verdict()
@@ -148,12 +148,12 @@ def _check_parallel(
         return Verdict(
             "parallel_function_checker_no_order:wrong_count", _count(calls, possible)
         )
-    left = list(calls)
+    unmatched_calls = list(calls)
     for answer in possible:
         function = _description(functions, next(iter(answer)))
-        for index, call in enumerate(left):
+        for index, call in enumerate(unmatched_calls):
             if _check_call(function, call, answer, language) == RIGHT:
-                del left[index]
+                del unmatched_calls[index]
                 break
         else:
             return Verdict(
@@ -187,11 +187,11 @@ def _check_call(
                 "simple_function_checker:unexpected_param",
                 f"'{parameter}' is not expected",
             )
-        kind = _check_argument(
+        fault = _check_argument(
             argument, possible[parameter], properties[parameter], language
         )
-        if kind:
-            return Verdict(kind, f"'{parameter}' is {argument!r:.80}")
+        if fault:
+            return Verdict(fault, f"'{parameter}' is {argument!r:.80}")
     for parameter, values in possible.items():
         if parameter not in arguments and "" not in values:
             return Verdict(
@@ -201,48 +201,55 @@ def _check_call(
 
 
 def _check_argument(
-    argument: Any, possible: Sequence[Any], described: Mapping[str, Any], language: str
+    argument: Any, possible: Sequence[Any], schema: Mapping[str, Any], language: str
 ) -> str:
     """Return BFCL's name of what is wrong with an argument, "" if nothing is."""
-    kind = described["type"]
+    type_name = schema["type"]
     types = TYPES[language]
-    if kind not in types:
-        raise Unreadable(f"the type {kind} is not known")
+    if type_name not in types:
+        raise Unreadable(f"the type {type_name} is not known")
     element_type = None
-    element_kind = ""
-    if kind in _LISTS[language]:
-        element_kind = described["items"]["type"]
-        if element_kind not in types:
-            raise Unreadable(f"the type {element_kind} is not known")
-        element_type = types[element_kind]
+    element_type_name = ""
+    if type_name in _LISTS[language]:
+        element_type_name = schema["items"]["type"]
+        if element_type_name not in types:
+            raise Unreadable(f"the type {element_type_name} is not known")
+        element_type = types[element_type_name]
     if language != PYTHON:
         if not isinstance(argument, str):
             return "type_error:java" if language == JAVA else "type_error:js"
-        argument = _READERS[language](argument, kind, element_kind)
-    elif kind == "float" and type(argument) is int:
+        argument = _READERS[language](argument, type_name, element_type_name)
+    elif type_name == "float" and type(argument) is int:
         try:
             argument = float(argument)
         except OverflowError:
             raise Unreadable("the number is beyond floats") from None
-    wrong_type, is_variable = _check_type(argument, possible, types[kind], element_type)
+    wrong_type, is_variable = _check_type(
+        argument, possible, types[type_name], element_type
+    )
     if wrong_type:
         return wrong_type
     if not is_variable:
-        if types[kind] is dict:
+        if types[type_name] is dict:
             return _check_mapping(argument, possible)
-        if types[kind] is list and element_type is dict:
+        if types[type_name] is list and element_type is dict:
             return _check_mappings(argument, possible)
-        if types[kind] is str:
+        if types[type_name] is str:
             texts = [text for text in possible if isinstance(text, str)]
-            plain = map(standardise, texts)
-            return "" if standardise(argument) in plain else "value_error:string"
-        if types[kind] is list:
+            standard_texts = map(standardise, texts)
+            return (
+                "" if standardise(argument) in standard_texts else "value_error:string"
+            )
+        if types[type_name] is list:
             return _check_list(argument, possible)
     return "" if argument in possible else "value_error:others"
 
 
 def _check_type(
-    argument: Any, possible: Sequence[Any], kind: type, element_type: type | None
+    argument: Any,
+    possible: Sequence[Any],
+    expected_type: type,
+    element_type: type | None,
 ) -> tuple[str, bool]:
     """Compare types, one level deep.
 
@@ -250,8 +257,8 @@ def _check_type(
         BFCL's name of the error, and whether the value is taken for the name of a variable.
     """
     possible_type = next((type(value) for value in possible if value != ""), None)
-    is_variable = possible_type is not None and possible_type is not kind
-    if type(argument) is kind:
+    is_variable = possible_type is not None and possible_type is not expected_type
+    if type(argument) is expected_type:
         if element_type is None:
             return "", is_variable
         if any(_has_types_of(argument, values, element_type) for values in possible):
@@ -280,14 +287,14 @@ def standardise(text: str) -> str:
     return _IGNORED.sub("", text).lower().replace("'", '"')
 
 
-def _standardised(value: Any) -> Any:
-    return standardise(value) if isinstance(value, str) else value
+def _standardised(scalar: Any) -> Any:
+    return standardise(scalar) if isinstance(scalar, str) else scalar
 
 
 def _check_list(argument: Sequence[Any], possible: Sequence[Any]) -> str:
-    written = [_standardised(element) for element in argument]
+    standardised = [_standardised(element) for element in argument]
     accepted = [[_standardised(element) for element in values] for values in possible]
-    return "" if written in accepted else "value_error:list/tuple"
+    return "" if standardised in accepted else "value_error:list/tuple"
 
 
 def _check_mapping(argument: Mapping[str, Any], possible: Sequence[Any]) -> str:

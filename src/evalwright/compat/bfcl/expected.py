@@ -32,12 +32,12 @@ def expected_calls(
     calls = []
     for answer in possible:
         name, parameters = next(iter(answer.items()))
-        described = by_name.get(name, {})
+        schema = by_name.get(name, {})
         arguments: dict[str, Any] = {}
         alternatives: dict[str, list[Any]] = {}
         optional = []
         for parameter, values in parameters.items():
-            kind = described.get("properties", {}).get(parameter, {})
+            parameter_schema = schema.get("properties", {}).get(parameter, {})
             variants = [
                 variant
                 for value in values
@@ -45,14 +45,18 @@ def expected_calls(
                 for variant in islice(_variants(value), MAX_VARIANTS)
             ]
             may_be_left_out = LEFT_OUT in values
-            if may_be_left_out and kind.get("type") == "string" and "enum" not in kind:
+            if (
+                may_be_left_out
+                and parameter_schema.get("type") == "string"
+                and "enum" not in parameter_schema
+            ):
                 variants.append(LEFT_OUT)
             if not variants:
                 continue
             arguments[parameter] = variants[0]
             if variants[1:]:
                 alternatives[parameter] = variants[1:]
-            if may_be_left_out and parameter not in described.get("required", ()):
+            if may_be_left_out and parameter not in schema.get("required", ()):
                 optional.append(parameter)
         call = {"name": offered_name(name), "arguments": arguments}
         if alternatives:
@@ -63,17 +67,19 @@ def expected_calls(
     return calls
 
 
-def _variants(value: Any) -> Iterator[Any]:
+def _variants(accepted: Any) -> Iterator[Any]:
     """Yield the values that a possible value with alternatives in its objects stands for."""
-    if isinstance(value, Mapping):
-        choices = [list(_choices(key, values)) for key, values in value.items()]
-        for chosen in product(*choices):
-            yield {key: inner for pair in chosen for key, inner in pair}
-    elif isinstance(value, list) and any(isinstance(part, Mapping) for part in value):
-        for parts in product(*(list(_variants(part)) for part in value)):
-            yield list(parts)
+    if isinstance(accepted, Mapping):
+        choices = [list(_choices(key, values)) for key, values in accepted.items()]
+        for pairs in product(*choices):
+            yield {key: inner for pair in pairs for key, inner in pair}
+    elif isinstance(accepted, list) and any(
+        isinstance(element, Mapping) for element in accepted
+    ):
+        for elements in product(*(list(_variants(element)) for element in accepted)):
+            yield list(elements)
     else:
-        yield value
+        yield accepted
 
 
 def _choices(key: str, values: Any) -> Iterator[tuple[tuple[str, Any], ...]]:

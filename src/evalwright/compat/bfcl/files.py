@@ -185,13 +185,13 @@ def read_category(category: Category) -> Iterator[BfclRow]:
     """
     answers: dict[str, Any] = {}
     if category.answers is not None:
-        for where, _, row in read_json_lines(category.answers):
+        for location, _, row in read_json_lines(category.answers):
             if not isinstance(row, Mapping) or not isinstance(
                 row.get("ground_truth"), list
             ):
-                raise DatasetError(f"{where} is no row of possible answers of BFCL.")
+                raise DatasetError(f"{location} is no row of possible answers of BFCL.")
             answers[str(row.get("id"))] = row["ground_truth"]
-    for where, _, row in read_json_lines(category.questions):
+    for location, _, row in read_json_lines(category.questions):
         try:
             (turns,) = row["question"]
             messages = [
@@ -203,12 +203,14 @@ def read_category(category: Category) -> Iterator[BfclRow]:
             name = str(row["id"])
             functions = row["function"]
         except (KeyError, TypeError, ValueError) as error:
-            raise DatasetError(f"{where} is no question of BFCL: {error!r}.") from error
+            raise DatasetError(
+                f"{location} is no question of BFCL: {error!r}."
+            ) from error
         possible = answers.get(name)
         if possible is None:
             if category.answers is not None:
                 raise DatasetError(
-                    f"{where}: {category.answers} has no possible answer of '{name}'."
+                    f"{location}: {category.answers} has no possible answer of '{name}'."
                 )
             possible = []
         yield BfclRow(name, messages, functions, possible)
@@ -219,5 +221,5 @@ def _check_function(function: Mapping[str, Any]) -> None:
     parameters = function["parameters"]
     str(function["name"])
     list(parameters["required"])
-    for described in parameters["properties"].values():
-        described["type"]
+    for schema in parameters["properties"].values():
+        schema["type"]

@@ -81,7 +81,7 @@ def load(
         samples=BfclSamples(rows, category),
     )
     scorers, metrics = _scoring_of(category.name, category.language, scoring)
-    recorded = {
+    record = {
         "dialect": DIALECT,
         "task": category.name,
         "version": category.version,
@@ -93,7 +93,7 @@ def load(
             task,
             name=task_name,
             strategy=_with_all_messages(task.strategy),
-            definition=recorded,
+            definition=record,
             scorers=scorers,
             metrics=metrics,
             score_as_empty=_as_empty(category.name, scoring),
@@ -152,8 +152,8 @@ def _sample(row: BfclRow, category: Category) -> Sample:
             "parameters": {
                 "required": list(function["parameters"]["required"]),
                 "properties": {
-                    name: _types(described)
-                    for name, described in function["parameters"]["properties"].items()
+                    name: _types(schema)
+                    for name, schema in function["parameters"]["properties"].items()
                 },
             },
         }
@@ -183,12 +183,12 @@ def _sample(row: BfclRow, category: Category) -> Sample:
     )
 
 
-def _types(described: Mapping[str, Any]) -> dict[str, Any]:
+def _types(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the rules read of a parameter's description."""
-    types = {"type": described["type"]}
-    items = described.get("items")
-    if isinstance(items, Mapping) and "type" in items:
-        types["items"] = {"type": items["type"]}
+    types = {"type": schema["type"]}
+    element_schema = schema.get("items")
+    if isinstance(element_schema, Mapping) and "type" in element_schema:
+        types["items"] = {"type": element_schema["type"]}
     return types
 
 

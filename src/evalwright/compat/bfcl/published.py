@@ -29,8 +29,8 @@ def bfcl_score(sample: Sample, answer: Answer) -> Score:
     if not isinstance(checked, Mapping):
         raise ScoringError(f"The sample '{sample.id}' is none of BFCL.")
     category = str(checked["category"])
-    label, why = _verdict(checked, category, answer)
-    return Score(float(not label), label or CORRECT, why)
+    label, sentence = _verdict(checked, category, answer)
+    return Score(float(not label), label or CORRECT, sentence)
 
 
 def _verdict(
@@ -39,16 +39,16 @@ def _verdict(
     """Return BFCL's name of the error, "" if there is none, and a sentence."""
     calls, label = _decoded(answer)
     if category.endswith("relevance"):
-        called = bool(calls) and not label
+        makes_call = bool(calls) and not label
         if category.endswith("irrelevance"):
             return (
                 (CALLED, "It calls a function where none fits.")
-                if called
+                if makes_call
                 else ("", "It calls nothing, and no function fits.")
             )
         return (
             ("", "It calls a function.")
-            if called
+            if makes_call
             else (NOT_CALLED, "It calls no function.")
         )
     if label:
@@ -63,8 +63,9 @@ def _verdict(
         )
     except Unreadable as error:
         return RAISES, f"BFCL's checker has no verdict: {error}."
-    if verdict.kind:
-        return verdict.kind, f"{verdict.why[:1].upper()}{verdict.why[1:]}."
+    if verdict.error:
+        sentence = f"{verdict.sentence[:1].upper()}{verdict.sentence[1:]}."
+        return verdict.error, sentence
     return "", "The calls are a possible answer."
 
 

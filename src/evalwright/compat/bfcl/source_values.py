@@ -29,38 +29,38 @@ class Unreadable(Exception):
     """BFCL's checker raises an error of Python on this value."""
 
 
-def read_java(text: str, kind: str, element_kind: str = "") -> Any:
+def read_java(text: str, type_name: str, element_type_name: str = "") -> Any:
     """Read a value in Java's notation.
 
     Args:
         text: the value.
-        kind: its type by the function's description, such as "long" or "ArrayList".
-        element_kind: the type of its elements; "" where none is stated.
+        type_name: its type by the function's description, such as "long" or "ArrayList".
+        element_type_name: the type of its elements; "" where none is stated.
 
     Raises:
         Unreadable: the type is one that BFCL's checker cannot read.
     """
     if len(text) > MAX_SOURCE_CHARS or _BLANKS.search(text):
         return text
-    if kind in ("byte", "short", "integer"):
+    if type_name in ("byte", "short", "integer"):
         return int(text) if _fits(INTEGER, text) else text
-    if kind == "long":
+    if type_name == "long":
         return int(text.rstrip("\n")[:-1]) if _fits(JAVA_LONG, text) else text
-    if kind == "float":
+    if type_name == "float":
         return float(text.rstrip("\n")[:-1]) if _fits(JAVA_FLOAT, text) else text
-    if kind == "double":
+    if type_name == "double":
         return float(text) if _fits(JAVA_DOUBLE, text) else text
-    if kind == "boolean":
+    if type_name == "boolean":
         return _BOOLEANS.get(text, text)
-    if kind == "ArrayList":
-        return _java_list(text, element_kind)
-    if kind == "Array":
-        return _java_array(text, element_kind)
-    if kind == "HashMap":
+    if type_name == "ArrayList":
+        return _java_list(text, element_type_name)
+    if type_name == "Array":
+        return _java_array(text, element_type_name)
+    if type_name == "HashMap":
         return _java_map(text)
-    if kind in ("char", "String", "any"):
+    if type_name in ("char", "String", "any"):
         return text
-    raise Unreadable(f"the type {kind} is not read")
+    raise Unreadable(f"the type {type_name} is not read")
 
 
 def _fits(pattern: re.Pattern[str], text: str) -> bool:
@@ -68,33 +68,42 @@ def _fits(pattern: re.Pattern[str], text: str) -> bool:
     return pattern.fullmatch(text.removesuffix("\n")) is not None
 
 
-def _java_list(text: str, element_kind: str) -> Any:
+def _java_list(text: str, element_type_name: str) -> Any:
     as_list = re.search(r"new\s+ArrayList<\w*>\(Arrays\.asList\((.+?)\)\)", text)
     if as_list:
         sources = [source.strip() for source in as_list.group(1).split(",")]
-        return [_java_element(source, element_kind) for source in sources]
+        return [_java_element(source, element_type_name) for source in sources]
     block = re.search(
         r"new\s+ArrayList<\w*>\(\)\s*\{\{\s*(.+?)\s*\}\}", text, re.DOTALL
     )
     if block:
-        added = re.findall(r"add\((.+?)\)", block.group(1))
-        return [_java_element(source.strip(), element_kind) for source in added]
+        element_sources = re.findall(r"add\((.+?)\)", block.group(1))
+        return [
+            _java_element(source.strip(), element_type_name)
+            for source in element_sources
+        ]
     return [] if re.search(r"new\s+ArrayList<\w*>\(\)", text) else text
 
 
-def _java_element(source: str, element_kind: str) -> Any:
-    if element_kind in ("char", "String"):
+def _java_element(source: str, element_type_name: str) -> Any:
+    if element_type_name in ("char", "String"):
         return source[1:-1]
-    return read_java(source, element_kind) if element_kind else _java_value(source)
+    return (
+        read_java(source, element_type_name)
+        if element_type_name
+        else _java_value(source)
+    )
 
 
-def _java_array(text: str, element_kind: str) -> Any:
+def _java_array(text: str, element_type_name: str) -> Any:
     block = re.search(r"new\s+\w+\[\]\s*\{(.*?)\}", text)
     if not block:
         return text
     sources = [source.strip() for source in block.group(1).split(",")]
     return [
-        read_java(source, element_kind) if element_kind else _java_value(source)
+        read_java(source, element_type_name)
+        if element_type_name
+        else _java_value(source)
         for source in sources
         if source
     ]
@@ -133,27 +142,27 @@ def _number_or_text(source: str) -> Any:
     return source
 
 
-def read_javascript(text: str, kind: str, element_kind: str = "") -> Any:
+def read_javascript(text: str, type_name: str, element_type_name: str = "") -> Any:
     """Read a value in JavaScript's notation; arguments and errors as in `read_java`."""
     if len(text) > MAX_SOURCE_CHARS or _BLANKS.search(text):
         return text
-    if kind == "String":
+    if type_name == "String":
         return text[1:-1] if _is_quoted(text) else text
-    if kind == "integer":
+    if type_name == "integer":
         return int(text) if _fits(INTEGER, text) else text
-    if kind == "float":
+    if type_name == "float":
         return float(text) if _fits(JS_FLOAT, text) else text
-    if kind == "Bigint":
+    if type_name == "Bigint":
         return int(text[:-1]) if _fits(JS_BIGINT, text) else text
-    if kind == "Boolean":
+    if type_name == "Boolean":
         return _BOOLEANS.get(text, text)
-    if kind == "array":
-        return _js_array(text.strip(), element_kind)
-    if kind == "dict":
+    if type_name == "array":
+        return _js_array(text.strip(), element_type_name)
+    if type_name == "dict":
         return _js_object(text.strip())
-    if kind == "any":
+    if type_name == "any":
         return text
-    raise Unreadable(f"the type {kind} is not read")
+    raise Unreadable(f"the type {type_name} is not read")
 
 
 _JS_ARRAYS = re.compile(
@@ -191,7 +200,7 @@ def _match_arrays(text: str) -> str | None:
     return None if match is None else match.group(0)
 
 
-def _js_array(text: str, element_kind: str) -> Any:
+def _js_array(text: str, element_type_name: str) -> Any:
     nested = _nested_arrays(text)
     if nested is not None:
         inner_texts = re.findall(r"\[(.*?)\]", nested)
@@ -205,12 +214,16 @@ def _js_array(text: str, element_kind: str) -> Any:
     flat = _JS_ARRAY.match(text)
     if not flat:
         return text
-    inside = next((group for group in flat.groups() if group is not None), "").strip()
-    sources = [source.strip() for source in inside.split(",")] if inside else []
-    if not element_kind:
+    elements_text = next(
+        (group for group in flat.groups() if group is not None), ""
+    ).strip()
+    sources = (
+        [source.strip() for source in elements_text.split(",")] if elements_text else []
+    )
+    if not element_type_name:
         return [_js_value(source) for source in sources]
     try:
-        return [read_javascript(source, element_kind) for source in sources]
+        return [read_javascript(source, element_type_name) for source in sources]
     except Unreadable:
         return text
 

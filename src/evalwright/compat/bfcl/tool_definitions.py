@@ -59,8 +59,8 @@ def offered_tools(
         parameters = copy.deepcopy(dict(function["parameters"]))
         properties = parameters["properties"]
         if language != PYTHON:
-            for described in properties.values():
-                _as_text(described, language)
+            for schema in properties.values():
+                _as_text(schema, language)
         parameters["properties"] = _as_json_schema(properties)
         parameters["type"] = "object"
         hint = f" Note that the provided function is in {_SYNTAX[language]} syntax."
@@ -75,60 +75,60 @@ def offered_tools(
     return tools
 
 
-def _as_text(described: dict[str, Any], language: str) -> None:
+def _as_text(schema: dict[str, Any], language: str) -> None:
     """Make a parameter a text that holds a value in the language's notation."""
-    kind = described["type"]
+    type_name = schema["type"]
     name = _NAMES[language]
-    if kind == "any":
+    if type_name == "any":
         hint = (
             f" This parameter can be of any type of {name} object in string"
             " representation."
         )
     else:
-        hint = f" This is {name} {kind} type parameter in string representation."
+        hint = f" This is {name} {type_name} type parameter in string representation."
     lists = ("Array", "ArrayList") if language == JAVA else ("array",)
-    if kind in lists:
-        element_kind = described.pop("items")["type"]
+    if type_name in lists:
+        element_type_name = schema.pop("items")["type"]
         hint += (
-            f" The list elements are of type {element_kind}; they are not in string"
+            f" The list elements are of type {element_type_name}; they are not in string"
             " representation."
         )
-    if language == JAVASCRIPT and kind == "dict" and "properties" in described:
-        entries = json.dumps(described.pop("properties"))
+    if language == JAVASCRIPT and type_name == "dict" and "properties" in schema:
+        entries = json.dumps(schema.pop("properties"))
         hint += (
             " The dictionary entries have the following schema; they are not in string"
             f" representation. {entries}"
         )
-    described["description"] = f"{described.get('description', '')}{hint}"
-    described["type"] = "string"
+    schema["description"] = f"{schema.get('description', '')}{hint}"
+    schema["type"] = "string"
 
 
 def _as_json_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _cast(dict(described)) for name, described in properties.items()}
+    return {name: _cast(dict(schema)) for name, schema in properties.items()}
 
 
-def _cast(described: dict[str, Any]) -> dict[str, Any]:
-    kind = described.get("type", "string")
-    if kind == "float":
-        described["format"] = "float"
-        described["description"] = (
-            f"{described.get('description', '')} This is a float type value."
+def _cast(schema: dict[str, Any]) -> dict[str, Any]:
+    type_name = schema.get("type", "string")
+    if type_name == "float":
+        schema["format"] = "float"
+        schema["description"] = (
+            f"{schema.get('description', '')} This is a float type value."
         )
-    described["type"] = _TYPES.get(kind, "string")
-    if described["type"] not in ("array", "object"):
-        return described
-    if "properties" in described:
-        described["properties"] = _as_json_schema(described["properties"])
-    elif "items" in described:
-        described["items"] = _cast_items(dict(described["items"]), depth=2)
-    return described
+    schema["type"] = _TYPES.get(type_name, "string")
+    if schema["type"] not in ("array", "object"):
+        return schema
+    if "properties" in schema:
+        schema["properties"] = _as_json_schema(schema["properties"])
+    elif "items" in schema:
+        schema["items"] = _cast_items(dict(schema["items"]), depth=2)
+    return schema
 
 
-def _cast_items(items: dict[str, Any], depth: int) -> dict[str, Any]:
+def _cast_items(element_schema: dict[str, Any], depth: int) -> dict[str, Any]:
     """Cast the type of a list's elements, two levels deep as BFCL does."""
-    items["type"] = _TYPES.get(items.get("type", "string"), "string")
-    if items["type"] == "array" and "items" in items and depth > 1:
-        items["items"] = _cast_items(dict(items["items"]), depth - 1)
-    elif items["type"] == "object" and "properties" in items:
-        items["properties"] = _as_json_schema(items["properties"])
-    return items
+    element_schema["type"] = _TYPES.get(element_schema.get("type", "string"), "string")
+    if element_schema["type"] == "array" and "items" in element_schema and depth > 1:
+        element_schema["items"] = _cast_items(dict(element_schema["items"]), depth - 1)
+    elif element_schema["type"] == "object" and "properties" in element_schema:
+        element_schema["properties"] = _as_json_schema(element_schema["properties"])
+    return element_schema
