@@ -151,19 +151,19 @@ class _Checker:
         """Match models by the hash of their samples, else by their run; note those without one."""
         theirs = self._published["models"]
         ours = self._computed["models"]
-        free = dict(enumerate(ours))
+        unpaired = dict(enumerate(ours))
         pairs = []
         unmatched = []
         for row, model in enumerate(theirs):
-            match = _find_match(model, free)
+            match = _find_match(model, unpaired)
             if match is None:
                 unmatched.append(row)
                 continue
             pairs.append((row, match))
-            del free[match]
+            del unpaired[match]
         for row in unmatched:
             self._differ(theirs[row]["label"], MODEL, THERE, "no such run")
-        for model in free.values():
+        for model in unpaired.values():
             self._differ(model["label"], MODEL, "not there", THERE)
         return pairs
 
@@ -196,18 +196,18 @@ class _Checker:
         if not isinstance(theirs, Mapping) or not isinstance(ours, Mapping):
             self._compare(label, name, theirs, ours)
             return
-        for part in ("value", "low", "high", "n", "n_missing"):
-            self._compare(label, f"{name}.{part}", theirs.get(part), ours.get(part))
+        for field in ("value", "low", "high", "n", "n_missing"):
+            self._compare(label, f"{name}.{field}", theirs.get(field), ours.get(field))
 
     def _compare_nodes(self, pairs: Sequence[tuple[int, int]]) -> None:
         theirs = {node["id"]: node for node in self._published["nodes"]}
         ours = {node["id"]: node for node in self._computed["nodes"]}
-        lacking = [node_id for node_id in theirs if node_id not in ours]
-        further = [node_id for node_id in ours if node_id not in theirs]
-        if lacking:
-            self._differ("", "nodes", listed(lacking, 5), "not there")
-        if further:
-            self._differ("", "nodes", "not there", listed(further, 5))
+        missing_ids = [node_id for node_id in theirs if node_id not in ours]
+        added_ids = [node_id for node_id in ours if node_id not in theirs]
+        if missing_ids:
+            self._differ("", "nodes", listed(missing_ids, 5), "not there")
+        if added_ids:
+            self._differ("", "nodes", "not there", listed(added_ids, 5))
         for node_id, node in theirs.items():
             if node_id not in ours:
                 continue
@@ -280,13 +280,13 @@ def _has_facts(board: Mapping[str, Any]) -> bool:
 
 
 def _find_match(
-    model: Mapping[str, Any], free: Mapping[int, Mapping[str, Any]]
+    model: Mapping[str, Any], unpaired: Mapping[int, Mapping[str, Any]]
 ) -> int | None:
     digest = model.get("samples_sha256")
-    for row, candidate in free.items():
+    for row, candidate in unpaired.items():
         if digest and candidate.get("samples_sha256") == digest:
             return row
-    for row, candidate in free.items():
+    for row, candidate in unpaired.items():
         if candidate["run"] == model.get("run"):
             return row
     return None
@@ -325,8 +325,8 @@ def _is_number(content: object) -> bool:
 def _is_of_all(difference: BoardDifference) -> bool:
     """Tell whether a number is about all models together: a rank, a letter, a note."""
     number = difference.number
-    last = number.rpartition(" ")[2]
-    return last in ("rank", "tied") or (
+    last_word = number.rpartition(" ")[2]
+    return last_word in ("rank", "tied") or (
         not difference.model and number in ("judges", "notes")
     )
 
@@ -350,12 +350,12 @@ def check_sentences(check: BoardCheck, file: str) -> Iterator[str]:
     models_changed = [
         difference for difference in check.differences if difference.number == MODEL
     ]
-    gone = [
+    removed_models = [
         difference.model
         for difference in models_changed
         if difference.published == THERE
     ]
-    added = [
+    added_models = [
         difference.model
         for difference in models_changed
         if difference.published != THERE
@@ -363,10 +363,10 @@ def check_sentences(check: BoardCheck, file: str) -> Iterator[str]:
     listable = [
         difference for difference in check.differences if difference.number != MODEL
     ]
-    if gone:
-        yield f"Gone from the board: {listed(gone, 10)}."
-    if added:
-        yield f"New on the board: {listed(added, 10)}."
+    if removed_models:
+        yield f"Gone from the board: {listed(removed_models, 10)}."
+    if added_models:
+        yield f"New on the board: {listed(added_models, 10)}."
     if models_changed:
         # Ranks and notes change with the models that there are, whatever the others scored.
         shifted = [difference for difference in listable if _is_of_all(difference)]

@@ -18,13 +18,13 @@ MOST_NAMED = 12
 
 def split_keys(text: str) -> dict[str, str]:
     """Split "language=th,competency=nlu" into keys and values; empty if it is not of that form."""
-    selected = {}
+    value_by_key = {}
     for pair in text.split(","):
         key, sign, value = pair.partition("=")
         if not sign or not key.strip() or not value.strip():
             return {}
-        selected[key.strip()] = value.strip()
-    return selected
+        value_by_key[key.strip()] = value.strip()
+    return value_by_key
 
 
 def find_node(roots: Sequence[BoardNode], query: str) -> BoardNode | None:
@@ -84,11 +84,13 @@ def unknown_node(
     )
 
 
-def _with_keys(nodes: Sequence[BoardNode], selected: dict[str, str]) -> list[BoardNode]:
+def _with_keys(
+    nodes: Sequence[BoardNode], value_by_key: dict[str, str]
+) -> list[BoardNode]:
     """Select the nodes with exactly these keys: the outermost, as slices have parts by task."""
-    if not selected:
+    if not value_by_key:
         return []
-    lowered = {key: value.lower() for key, value in selected.items()}
+    lowered = {key: value.lower() for key, value in value_by_key.items()}
     matching = [
         node
         for node in nodes
@@ -119,13 +121,13 @@ def _only(matching: Sequence[BoardNode], query: str) -> BoardNode:
     """
     fewest = min(len(node.keys) for node in matching)
     widest = [node for node in matching if len(node.keys) == fewest]
-    first = widest[0]
+    first_node = widest[0]
     if all(
         (node.kind, node.title, node.tasks, node.estimates)
-        == (first.kind, first.title, first.tasks, first.estimates)
+        == (first_node.kind, first_node.title, first_node.tasks, first_node.estimates)
         for node in widest
     ):
-        return first
+        return first_node
     ids = listed([f"'{node.id}'" for node in matching], MOST_NAMED)
     raise UsageError(
         f"'{printable(query)}' can be {len(matching)} nodes of the board: {ids}. Write"

@@ -92,10 +92,10 @@ def bound_notes(notes: Iterable[str], names: Collection[str]) -> list[str]:
         form = re.sub(pattern, "#", note)
         notes_by_form.setdefault(form, []).append(note)
     bounded = []
-    for alike in notes_by_form.values():
-        bounded += alike[:MOST_ALIKE]
-        if len(alike) > MOST_ALIKE:
-            further = len(alike) - MOST_ALIKE
+    for similar_notes in notes_by_form.values():
+        bounded += similar_notes[:MOST_ALIKE]
+        if len(similar_notes) > MOST_ALIKE:
+            further = len(similar_notes) - MOST_ALIKE
             bounded.append(
                 f"{counted(further, 'more note')} of this kind {plural(further, 'is', 'are')}"
                 " left out."
@@ -179,12 +179,12 @@ def _all_notes(
         if any(row.overall for row in rows):
             yield ACCURACY_NOTE
     if any(row.n_missing for row in rows):
-        ranked = (
+        rank_clause = (
             "; ranks come from the items that two models both have"
             if ranking is not None
             else ""
         )
-        yield f"Missing answers are left out and counted{ranked}."
+        yield f"Missing answers are left out and counted{rank_clause}."
         shown_metrics = [
             metric for row in rows for task in row.cells for metric in row.metrics[task]
         ]
@@ -228,11 +228,13 @@ def _all_notes(
 
 def _below_chance_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
     """Say which scores are 0.0 [0.0, 0.0] because all of their interval is below chance."""
-    below = [
+    tasks_below_chance = [
         (row.label, sum(_is_below_chance(cell) for cell in row.cells.values()))
         for row in rows
     ]
-    models = [f"{label} on {counted(n, 'task')}" for label, n in below if n]
+    models = [
+        f"{label} on {counted(n, 'task')}" for label, n in tasks_below_chance if n
+    ]
     if models:
         yield (
             "0.0 [0.0, 0.0] is a score that is below chance with its whole interval, and counts as"
@@ -306,9 +308,12 @@ def _ranking_notes(
     if any(row.together for row in rows):
         yield SIMULTANEOUS_NOTE
     for common in (False, True):
-        if not (some := [name for name, has in isolated_runs if has == common]):
+        isolated_names = [
+            name for name, has_common in isolated_runs if has_common == common
+        ]
+        if not isolated_names:
             continue
-        them = "it" if len(some) == 1 else "them"
+        them = "it" if len(isolated_names) == 1 else "them"
         reason = "No other model has enough items in common with {}"
         if common:
             reason = (
@@ -316,8 +321,8 @@ def _ranking_notes(
                 " the same on every item, and the range of a score is not known)"
             )
         yield (
-            f"{reason.format(listed(some, MOST_NAMED))}: every rank is possible for {them},"
-            " whatever the score."
+            f"{reason.format(listed(isolated_names, MOST_NAMED))}: every rank is possible"
+            f" for {them}, whatever the score."
         )
     yield from _common_notes(task_matrices)
     rounded = [
@@ -371,20 +376,24 @@ def _given_up_notes(runs: Sequence[Run], labels: Sequence[str]) -> Iterator[str]
     for run, label in zip(runs, labels, strict=True):
         if not accepts_failures(run):
             continue
-        missing = missing_samples(run)
-        ids = dict.fromkeys(name for task in missing for name in task.ids)
+        task_gaps = missing_samples(run)
+        ids = dict.fromkeys(name for task in task_gaps for name in task.ids)
         too_many = (
-            "" if all(task.is_accepted for task in missing) else ", more than accepted"
+            ""
+            if all(task.is_accepted for task in task_gaps)
+            else ", more than accepted"
         )
         which = f" ({listed(list(ids), 5)}{too_many})" if ids else ""
-        by_model.append(f"{label} {sum(len(task.ids) for task in missing):,}{which}")
+        by_model.append(f"{label} {sum(len(task.ids) for task in task_gaps):,}{which}")
     if by_model:
         limits = [
             str(run.data["configuration"].get("accept_failures") or "") for run in runs
         ]
         accepted = listed(list(dict.fromkeys(filter(None, limits))))
-        how = f", where up to {accepted} of a task are accepted" if accepted else ""
-        yield f"Samples given up after their requests failed{how}: {'; '.join(by_model)}."
+        limit_clause = (
+            f", where up to {accepted} of a task are accepted" if accepted else ""
+        )
+        yield f"Samples given up after their requests failed{limit_clause}: {'; '.join(by_model)}."
 
 
 def _missing_percent(row: BoardRow) -> str:
@@ -447,17 +456,17 @@ def _common_notes(task_matrices: Sequence[Matrix]) -> Iterator[str]:
 
 def _order_notes(rows: Sequence[BoardRow]) -> Iterator[str]:
     """Write a note on rows whose position is none of their possible ranks."""
-    ranked = [row for row in rows if row.ranks]
+    ranked_rows = [row for row in rows if row.ranks]
     odd = []
-    for position, row in enumerate(ranked, 1):
+    for position, row in enumerate(ranked_rows, 1):
         assert row.ranks is not None
         low, high = row.ranks
         if not low <= position <= high:
             odd.append(f"{row.label} (row {position}, rank {low} to {high})")
     if not odd:
         return
-    has_gaps = len({row.n for row in ranked}) > 1 or any(
-        row.n_missing for row in ranked
+    has_gaps = len({row.n for row in ranked_rows}) > 1 or any(
+        row.n_missing for row in ranked_rows
     )
     order = "Rows are ordered by their scores; ranks follow from paired differences."
     if has_gaps:
@@ -543,8 +552,8 @@ def missing_notes(
             for group in run.groups:
                 if group.name == name and group.missing:
                     labels_by_coverage.setdefault(group.coverage, []).append(label)
-        for coverage, lacking in labels_by_coverage.items():
-            yield f"'{name}' has {coverage} ({listed(lacking, 5)})."
+        for coverage, labels_of_coverage in labels_by_coverage.items():
+            yield f"'{name}' has {coverage} ({listed(labels_of_coverage, 5)})."
 
 
 def _spread_over_runs(counts: Sequence[int]) -> str:

@@ -322,11 +322,11 @@ class _Planner:
 
     def _add_selected_tree(self) -> None:
         """Add the average of the tasks that `key=value` selects, where no level has that key."""
-        selected = split_keys(self.rank_by)
-        if not selected or not {*selected} <= self.task_keys:
+        value_by_key = split_keys(self.rank_by)
+        if not value_by_key or not {*value_by_key} <= self.task_keys:
             return
         for tree in self._all_trees():
-            if any(dict(node.keys).keys() == {*selected} for node in tree.nodes()):
+            if any(dict(node.keys).keys() == {*value_by_key} for node in tree.nodes()):
                 return
         members = [
             column.name
@@ -340,13 +340,13 @@ class _Planner:
                     )
                     for text in (member, value_title(key, member))
                 }
-                for key, value in selected.items()
+                for key, value in value_by_key.items()
             )
         ]
         if members:
             values = {
                 key: metadata_texts(self.metadata[members[0]][key])[0]
-                for key in selected
+                for key in value_by_key
             }
             node = Node(self.rank_by, tuple(members), keys=tuple(values.items()))
             self._regroup([node], replaces=False)
@@ -397,25 +397,27 @@ class _Planner:
         Slices stand in the innermost groups that `by` makes of the tasks, else in the roots.
         """
         roots = maker.roots()
-        by = tuple(key for key in self.by if key not in self.task_keys)
-        selected = tuple(split_keys(self.rank_by))
-        is_known = bool(selected) and find_node(roots, self.rank_by) is not None
-        if is_known or {*selected} & self.task_keys:
-            selected = ()
-        keys = tuple(dict.fromkeys([*by, *selected]))
+        slice_keys = tuple(key for key in self.by if key not in self.task_keys)
+        selected_keys = tuple(split_keys(self.rank_by))
+        is_known = bool(selected_keys) and find_node(roots, self.rank_by) is not None
+        if is_known or {*selected_keys} & self.task_keys:
+            selected_keys = ()
+        keys = tuple(dict.fromkeys([*slice_keys, *selected_keys]))
         if not keys:
             return roots
         scores = SliceScores(self.runs, self.cells, keys)
         tasks = [column.name for column in self.columns]
         check_keys(self.runs, keys, self.task_keys, scores, tasks)
         slices = SliceMaker(scores, maker.ids)
-        goes_by_tasks = len(by) < len(self.by)
-        if by:
+        goes_by_tasks = len(slice_keys) < len(self.by)
+        if slice_keys:
             add_slices = slices.below if goes_by_tasks else slices.at
-            roots = tuple(add_slices(root, by) for root in roots)
-        has_selected = any(part.keys.keys() == {*selected} for part in roots[0].parts)
-        if selected and not has_selected:
-            roots = (slices.at(roots[0], selected), *roots[1:])
+            roots = tuple(add_slices(root, slice_keys) for root in roots)
+        has_selected = any(
+            part.keys.keys() == {*selected_keys} for part in roots[0].parts
+        )
+        if selected_keys and not has_selected:
+            roots = (slices.at(roots[0], selected_keys), *roots[1:])
         return roots
 
     # -- numbers -----------------------------------------------------------------------
@@ -451,11 +453,11 @@ class _Planner:
 
     def _rank_default(self, draft: UnitPlan, roots: Sequence[BoardNode]) -> UnitPlan:
         """Rank by the overall score, or by the only task."""
-        first = draft.tasks[0].name
-        first_scores = [cells.get(first) for cells in draft.cells]
+        first_task = draft.tasks[0].name
+        first_scores = [cells.get(first_task) for cells in draft.cells]
         overall = draft.overall or (None,) * len(self.runs)
         names = {task.name for task in draft.tasks}
-        ranked = (
+        rankable_ids = (
             node.id
             for node in find_in(roots)
             if draft.scores.average
@@ -464,7 +466,7 @@ class _Planner:
         )
         return replace(
             draft,
-            ranked_node=next(ranked, ""),
+            ranked_node=next(rankable_ids, ""),
             sorted_by=tuple(
                 headline or (score.estimate if score else None)
                 for headline, score in zip(overall, first_scores, strict=True)
@@ -551,25 +553,27 @@ class _Planner:
         others = [further_unit for further_unit in units if further_unit is not unit]
         if target.id == unit.ranked_node:
             return [unit, *others]
-        scores, why = self._target_scores(target, cells, names, source, unit.all_scores)
+        scores, reason = self._target_scores(
+            target, cells, names, source, unit.all_scores
+        )
         ranked_by = f"'{target.title}'"
         if target.metric and target.metric not in target.title:
             ranked_by += f" ({target.metric})"
         note = f"Models are sorted and ranked by {ranked_by}."
-        if why:
-            note = f"Models are sorted by {ranked_by}, without ranks: {why}."
-        ranked = replace(
+        if reason:
+            note = f"Models are sorted by {ranked_by}, without ranks: {reason}."
+        ranked_unit = replace(
             unit,
             scores=scores,
-            ranked_node="" if why else target.id,
+            ranked_node="" if reason else target.id,
             sorted_by=target.estimates,
             lower_is_better=bool(target.lower_is_better),
             ranked_tasks=tuple(names),
             is_mixed=False,
-            why_unranked=why,
+            why_unranked=reason,
             notes=(note,),
         )
-        return [ranked, *others]
+        return [ranked_unit, *others]
 
     def _target_scores(
         self,

@@ -48,23 +48,25 @@ class NodeScores:
         average = self.average
         if average is None or len(self.positions) < 2:
             return []
-        first = average.samples[0]
-        level = 1 - 0.05 / len(first.values)
+        first_matrix = average.samples[0]
+        level = 1 - 0.05 / len(first_matrix.values)
         if len(average.samples) == 1:
-            span = first.measure.value_range
+            span = first_matrix.measure.value_range
             estimates = simultaneous_means(
-                first.values, first.clusters, value_range=span
+                first_matrix.values, first_matrix.clusters, value_range=span
             )
             together = [
                 _limit_to_metric(
                     average.mean(row, level) if math.isnan(estimate.low) else estimate,
-                    first,
+                    first_matrix,
                     row,
                 )
                 for row, estimate in enumerate(estimates)
             ]
         else:
-            together = [average.mean(row, level) for row in range(len(first.values))]
+            together = [
+                average.mean(row, level) for row in range(len(first_matrix.values))
+            ]
         return [
             _around(estimate, average.mean(row))
             for row, estimate in enumerate(together)
@@ -118,8 +120,8 @@ def read_scores(
             tuple(slices or ()),
         )
     if slices:
-        selected = (select_slice(sample, slices) for sample in samples)
-        samples = [sample for sample in selected if sample is not None]
+        sliced = (select_slice(sample, slices) for sample in samples)
+        samples = [sample for sample in sliced if sample is not None]
     positions = {index: row for row, index in enumerate(complete)}
     return NodeScores(
         positions, tuple(samples), _average_of(samples, node, tasks_are), tasks_are
@@ -153,14 +155,14 @@ def select_slice(matrix: Matrix, slices: Mapping[str, str]) -> Matrix | None:
     A metric that is no mean over items has numbers by one key only.
     """
     if len(slices) == 1 or matrix.scores is None:
-        selected: Matrix | None = matrix
+        sliced: Matrix | None = matrix
         for key, value in slices.items():
-            if selected is None or key not in selected.slices:
+            if sliced is None or key not in sliced.slices:
                 return None
-            if value not in selected.slices[key].names:
+            if value not in sliced.slices[key].names:
                 return None
-            selected = selected.slice(key, value)
-        return selected
+            sliced = sliced.slice(key, value)
+        return sliced
     return None
 
 

@@ -232,11 +232,11 @@ def count_lost_rows(metrics: Sequence[MetricResult]) -> int:
 
 def _count_not_asked(run: Run, task: str) -> int:
     """Count the items of a task that a stopping rule or a budget left out."""
-    stopped = (run.data.get("stopping") or {}).get("tasks", ())
+    stopped_tasks = (run.data.get("stopping") or {}).get("tasks", ())
     draws = max(1, int(run.record(task).get("draws", 1)))
     return sum(
         (record["of"] - record["asked"]) // draws
-        for record in stopped
+        for record in stopped_tasks
         if record["task"] == task
     )
 

@@ -67,8 +67,10 @@ class SliceScores:
         for indices, tasks in tasks_by_runs.items():
             rows = {index: row for row, index in enumerate(indices)}
             metrics = {task: [self.cells[i][task] for i in indices] for task in tasks}
-            read = matrices([self.runs[i] for i in indices], metrics, self.keys)
-            for matrix in read:
+            task_matrices = matrices(
+                [self.runs[i] for i in indices], metrics, self.keys
+            )
+            for matrix in task_matrices:
                 matrix_by_task[matrix.measure.task] = matrix, rows
         return matrix_by_task
 
@@ -120,7 +122,7 @@ class SliceMaker:
         return self.at(node, keys)
 
     def _slices(
-        self, node: BoardNode, keys: Sequence[str], selected: Mapping[str, str]
+        self, node: BoardNode, keys: Sequence[str], outer_slices: Mapping[str, str]
     ) -> Iterator[BoardNode]:
         """Build the slices of a node by the first of some keys, with those of the others below."""
         if not keys:
@@ -128,21 +130,21 @@ class SliceMaker:
         key, *further_keys = keys
         values = self._scores.values(node.tasks, key)
         if not values:
-            yield from self._slices(node, further_keys, selected)
+            yield from self._slices(node, further_keys, outer_slices)
             return
         for value in values:
-            slices = {**selected, key: value}
+            slices = {**outer_slices, key: value}
             samples = self._samples(node.tasks, slices)
             if not samples:
                 continue
             slice_node = self._slice(node, value_title(key, value), slices, samples)
-            below = (*self._slices(slice_node, further_keys, slices),)
-            if not below and len(samples) > 1:
-                below = tuple(
+            parts = (*self._slices(slice_node, further_keys, slices),)
+            if not parts and len(samples) > 1:
+                parts = tuple(
                     self._slice(slice_node, task, slices, {task: sample})
                     for task, sample in samples.items()
                 )
-            yield replace(slice_node, parts=below)
+            yield replace(slice_node, parts=parts)
 
     def _samples(
         self, tasks: Iterable[str], slices: Mapping[str, str]
@@ -150,9 +152,9 @@ class SliceMaker:
         samples = {}
         for task in tasks:
             scores = self._scores.matrix(task)
-            selected = select_slice(scores[0], slices) if scores else None
-            if scores and selected is not None:
-                samples[task] = selected, scores[1]
+            sliced = select_slice(scores[0], slices) if scores else None
+            if scores and sliced is not None:
+                samples[task] = sliced, scores[1]
         return samples
 
     def _slice(
@@ -194,19 +196,19 @@ class SliceMaker:
         """Compute a run's number on a slice, and why it has none or no interval."""
         estimates: list[Estimate] = []
         units = []
-        lacking = []
+        missing_tasks = []
         for task, (matrix, rows) in samples.items():
             row = rows.get(index)
             if row is None or not matrix.was_asked[row].any():
-                lacking.append(task)
+                missing_tasks.append(task)
                 continue
             estimates.append(self._task_estimate(index, task, slices, matrix, row))
             units.append(unit_sums(matrix.values[row], matrix.units))
-        if lacking:
-            there = len(samples) - len(lacking)
+        if missing_tasks:
+            n_present = len(samples) - len(missing_tasks)
             if len(samples) == 1:
                 return None, "the run has no such sample"
-            return None, average_reason(there, len(samples), lacking)
+            return None, average_reason(n_present, len(samples), missing_tasks)
         if any(math.isnan(estimate.value) for estimate in estimates):
             return None, next(filter(None, map(why_incomplete, estimates)))
         if len(estimates) == 1:
@@ -224,9 +226,9 @@ class SliceMaker:
     ) -> Estimate:
         if len(slices) == 1:
             ((key, value),) = slices.items()
-            recorded = self._scores.recorded(index, task, key, value)
-            if recorded is not None:
-                return recorded
+            recorded_estimate = self._scores.recorded(index, task, key, value)
+            if recorded_estimate is not None:
+                return recorded_estimate
         if matrix.estimates:
             return matrix.estimates[row]
         scored = matrix.counted(row)

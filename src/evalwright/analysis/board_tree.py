@@ -179,9 +179,9 @@ class TreeMaker:
         unused_trees = list(self._trees)
         for unit in self._units:
             names = {task.name for task in unit.tasks}
-            inside = [tree for tree in unused_trees if names & {*tree.tasks}]
-            unused_trees = [tree for tree in unused_trees if tree not in inside]
-            roots += self._unit_roots(unit, inside)
+            unit_trees = [tree for tree in unused_trees if names & {*tree.tasks}]
+            unused_trees = [tree for tree in unused_trees if tree not in unit_trees]
+            roots += self._unit_roots(unit, unit_trees)
         roots += [self._group(tree, "") for tree in unused_trees]
         if self._metric is not None:
             return tuple(roots)
@@ -218,14 +218,14 @@ class TreeMaker:
                 if task.name not in in_trees
             ),
         )
-        first = unit.tasks[0]
+        first_task = unit.tasks[0]
         node = BoardNode(
             id=node_id,
             title=OVERALL,
             kind="group",
             metric=f"mean of {counted(len(unit.tasks), 'task')}",
-            bounded=first.bounded,
-            lower_is_better=first.lower_is_better,
+            bounded=first_task.bounded,
+            lower_is_better=first_task.lower_is_better,
             tasks=tuple(task.name for task in unit.tasks),
             estimates=(None,) * len(self._cells),
             parts=parts,
@@ -236,8 +236,8 @@ class TreeMaker:
         """Give a node the overall scores of the runs."""
         overall = unit.overall or (None,) * len(self._cells)
         estimates = tuple(
-            headline or recorded
-            for headline, recorded in zip(overall, node.estimates, strict=True)
+            headline or average
+            for headline, average in zip(overall, node.estimates, strict=True)
         )
         reasons = {}
         for i, estimate in enumerate(estimates):
@@ -269,7 +269,7 @@ class TreeMaker:
         return self._averages(self.ids.new("", name), name, "as published", ())
 
     def _averages(
-        self, node_id: str, name: str, how: str, parts: tuple[BoardNode, ...]
+        self, node_id: str, name: str, average_text: str, parts: tuple[BoardNode, ...]
     ) -> BoardNode:
         """Build a node whose numbers are averages that the runs have."""
         groups = [run_groups.get(name) for run_groups in self._groups]
@@ -287,7 +287,7 @@ class TreeMaker:
             id=node_id,
             title=name,
             kind="group",
-            metric=how,
+            metric=average_text,
             bounded=all(number.kind in BOUNDED for number in with_estimate),
             measure=""
             if not with_estimate or with_estimate[0].kind in BOUNDED
@@ -331,17 +331,21 @@ class TreeMaker:
     def _lacking(self, index: int, tasks: Collection[str]) -> str:
         """Say which tasks a run has no number for; "" if it has all."""
         cells = self._cells[index]
-        lacking = [name for name in tasks if _estimate_of(cells.get(name)) is None]
-        if not lacking:
+        missing_tasks = [
+            name for name in tasks if _estimate_of(cells.get(name)) is None
+        ]
+        if not missing_tasks:
             return ""
-        return average_reason(len(tasks) - len(lacking), len(tasks), lacking)
+        return average_reason(
+            len(tasks) - len(missing_tasks), len(tasks), missing_tasks
+        )
 
 
 def task_node(
     node_id: str, name: str, cells: Sequence[MetricResult | None]
 ) -> BoardNode:
     """Build the node of a task from each run's metric."""
-    there = [cell for cell in cells if cell is not None]
+    present_cells = [cell for cell in cells if cell is not None]
     reasons = {}
     for i, cell in enumerate(cells):
         reason = (
@@ -355,18 +359,18 @@ def task_node(
         id=node_id,
         title=name,
         kind="task",
-        metric=there[0].label if there else "",
-        bounded=there[0].kind in BOUNDED if there else True,
-        lower_is_better=_direction(there[0]) if there else None,
+        metric=present_cells[0].label if present_cells else "",
+        bounded=present_cells[0].kind in BOUNDED if present_cells else True,
+        lower_is_better=_direction(present_cells[0]) if present_cells else None,
         tasks=(name,),
         estimates=tuple(map(_estimate_of, cells)),
         reasons=reasons,
     )
 
 
-def average_reason(n_there: int, n_tasks: int, lacking: Sequence[str]) -> str:
+def average_reason(n_present: int, n_tasks: int, missing_tasks: Sequence[str]) -> str:
     """Say which tasks an average lacks: "1 of 2 tasks; missing: law"."""
-    return f"{n_there} of {counted(n_tasks, 'task')}; missing: {listed(lacking, 5)}"
+    return f"{n_present} of {counted(n_tasks, 'task')}; missing: {listed(missing_tasks, 5)}"
 
 
 def reorder(node: BoardNode, order: Sequence[int]) -> BoardNode:

@@ -70,6 +70,6 @@ def scored_by_rarer_judges(runs: Sequence[Run]) -> list[bool]:
     counts = Counter(filter(None, names))
     if len(counts) < 2:
         return [False] * len(runs)
-    most = max(counts.values())
-    is_tied = [*counts.values()].count(most) > 1
-    return [bool(name) and (is_tied or counts[name] < most) for name in names]
+    largest_count = max(counts.values())
+    is_tied = [*counts.values()].count(largest_count) > 1
+    return [bool(name) and (is_tied or counts[name] < largest_count) for name in names]

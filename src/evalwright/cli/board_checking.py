@@ -151,12 +151,14 @@ def with_settings(
     options = {option.name: option for option in context.command.params}
     settings = published.get("settings") or {}
     _check_input_files(settings, params)
-    merged = dict(params)
+    merged_params = dict(params)
     for name, parameter in BOARD_SETTINGS.items():
         if name not in settings or parameter not in options or was_typed(parameter):
             continue
-        merged[parameter] = options[parameter].process_value(context, settings[name])
-    return merged
+        merged_params[parameter] = options[parameter].process_value(
+            context, settings[name]
+        )
+    return merged_params
 
 
 def _check_input_files(settings: Mapping[str, Any], params: Mapping[str, Any]) -> None:

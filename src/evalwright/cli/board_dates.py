@@ -65,9 +65,9 @@ def select_by_date(runs: Sequence[Run], params: Mapping[str, Any]) -> DatedRuns:
     if not by_date:
         return DatedRuns(tuple(runs), series)
     if not series:
-        first = min(str(run.data["started"])[:10] for run in runs)
+        first_day = min(str(run.data["started"])[:10] for run in runs)
         raise RunError(
-            f"No run had started by {params['as_of']}; the first is of {first}."
+            f"No run had started by {params['as_of']}; the first is of {first_day}."
         )
     newest = {id(model.newest) for model in series}
     shown_runs = [run for run in runs if id(run) in newest]

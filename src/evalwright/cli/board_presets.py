@@ -24,7 +24,7 @@ def read_preset(
     Returns:
         The parameters with the preset's defaults, the preset and the table.
     """
-    merged = dict(params)
+    merged_params = dict(params)
     preset = None
     facts_table = None
     if params["preset"]:
@@ -32,13 +32,13 @@ def read_preset(
 
         preset = find_preset(params["preset"])
         for name, default in preset.options.items():
-            if name in merged and not was_typed(name):
-                merged[name] = default
+            if name in merged_params and not was_typed(name):
+                merged_params[name] = default
     if params["facts"]:
         from evalwright.analysis.model_facts import read_facts
 
         facts_table = read_facts(Path(params["facts"]))
-    return merged, preset, facts_table
+    return merged_params, preset, facts_table
 
 
 def settle_preset(

@@ -42,18 +42,18 @@ def wrong_address(address: str) -> str:
     return ""
 
 
-def allowing_address(address: str, allowed: Sequence[str]) -> str | None:
+def allowing_address(address: str, allowed_addresses: Sequence[str]) -> str | None:
     """Return the allowed address that an address is, or lies below; None if there is none.
 
     Args:
         address: what a stranger wrote.
-        allowed: addresses of a maintainer, which are written plainly.
+        allowed_addresses: those of a maintainer, which are written plainly.
     """
     if wrong_address(address):
         return None
-    written = address.rstrip("/")
-    for prefix in allowed:
+    trimmed = address.rstrip("/")
+    for prefix in allowed_addresses:
         start = prefix.rstrip("/")
-        if written == start or written.startswith(f"{start}/"):
+        if trimmed == start or trimmed.startswith(f"{start}/"):
             return prefix
     return None

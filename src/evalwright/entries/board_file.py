@@ -85,12 +85,12 @@ class ArgumentRule:
     def refuses(self, scalar: object) -> str:
         """Say what a value must be; "" if it is allowed."""
         if self.words:
-            allowed = any(
+            is_allowed = any(
                 scalar == word and isinstance(scalar, bool) == isinstance(word, bool)
                 for word in self.words
             )
             listed = ", ".join(map(str, self.words))
-            return "" if allowed else f"must be one of: {listed}"
+            return "" if is_allowed else f"must be one of: {listed}"
         if self.low is None or self.high is None:
             return ""
         is_number = isinstance(scalar, int | float) and not isinstance(scalar, bool)
@@ -328,13 +328,13 @@ class _Reader:
         suite = self._part("suite")
         for key in suite:
             if key in COMMANDS_OWN:
-                whose = (
+                reason = (
                     "the entries are the models" if key == "models" else "they set it"
                 )
                 raise self._error(
                     ("suite", key),
                     f"'{key}' cannot be set for the commands of `evalwright entries`:"
-                    f" {whose}. Leave it out.",
+                    f" {reason}. Leave it out.",
                 )
         configuration, proposals = read_part(self.document, "suite", self.file)
         if not configuration.tasks:
@@ -408,11 +408,11 @@ class _Reader:
         return names
 
     def _base_urls(self) -> dict[str, str]:
-        written = self.document.value["entries"].get("base_urls") or []
+        addresses = self.document.value["entries"].get("base_urls") or []
         path: KeyPath = ("entries", "base_urls")
-        self._check_kind(path, written, list, "a list of addresses")
+        self._check_kind(path, addresses, list, "a list of addresses")
         keys_by_address: dict[str, str] = {}
-        for i, address in enumerate(written):
+        for i, address in enumerate(addresses):
             key = ""
             if isinstance(address, Mapping):
                 self._check_keys(address, ("url", "key"), (*path, i))
@@ -434,11 +434,11 @@ class _Reader:
 
     def _arguments(self) -> dict[str, ArgumentRule]:
         path: KeyPath = ("entries", "arguments")
-        written = self.document.value["entries"].get("arguments") or {}
-        if isinstance(written, list):
-            written = dict.fromkeys(self._texts(path, "names of arguments"))
-        self._check_kind(path, written, Mapping, "a list or a mapping of arguments")
-        for name in written:
+        rules = self.document.value["entries"].get("arguments") or {}
+        if isinstance(rules, list):
+            rules = dict.fromkeys(self._texts(path, "names of arguments"))
+        self._check_kind(path, rules, Mapping, "a list or a mapping of arguments")
+        for name in rules:
             if name == "base_url" or arguments_needing_trust({name: ""}):
                 raise self._error(
                     (*path, name),
@@ -446,27 +446,27 @@ class _Reader:
                     " elsewhere, or read files."
                     + (" Addresses go under base_urls." if name == "base_url" else ""),
                 )
-        return {name: self._rule(name, rule) for name, rule in written.items()}
+        return {name: self._rule(name, rule) for name, rule in rules.items()}
 
-    def _rule(self, name: str, written: Any) -> ArgumentRule:
+    def _rule(self, name: str, bounds_or_words: Any) -> ArgumentRule:
         path: KeyPath = ("entries", "arguments", name)
-        if written is None:
+        if bounds_or_words is None:
             return ArgumentRule()
         self._check_kind(
-            path, written, list, "a range such as [0, 2], or a list of words"
+            path, bounds_or_words, list, "a range such as [0, 2], or a list of words"
         )
-        if len(written) == 2 and all(map(_is_number, written)):
-            low, high = (float(bound) for bound in written)
+        if len(bounds_or_words) == 2 and all(map(_is_number, bounds_or_words)):
+            low, high = (float(bound) for bound in bounds_or_words)
             if low > high:
                 raise self._error(path, f"The range of '{name}' begins above its end.")
             return ArgumentRule(low, high)
-        if not written or not all(
-            isinstance(choice, str | int | float) for choice in written
+        if not bounds_or_words or not all(
+            isinstance(choice, str | int | float) for choice in bounds_or_words
         ):
             raise self._error(
                 path, f"'{name}' has a range such as [0, 2], or a list of words."
             )
-        return ArgumentRule(words=tuple(written))
+        return ArgumentRule(words=tuple(bounds_or_words))
 
     def _price_texts(self) -> dict[str, str]:
         path: KeyPath = ("entries", "prices")
@@ -542,13 +542,13 @@ class _Reader:
         return mapping
 
     def _texts(self, path: KeyPath, words: str) -> tuple[str, ...]:
-        written: Any = self.document.value
+        node: Any = self.document.value
         for key in path:
-            written = written[key]
-        self._check_kind(path, written, list, f"a list of {words}")
-        for i, text in enumerate(written):
+            node = node[key]
+        self._check_kind(path, node, list, f"a list of {words}")
+        for i, text in enumerate(node):
             self._check_kind((*path, i), text, str, "text")
-        return tuple(written)
+        return tuple(node)
 
     def _check_budget(self, key: str, section: Mapping[str, Any]) -> None:
         if "budget" in section:

@@ -125,14 +125,14 @@ def _check_model(board: BoardFile, entry: Entry) -> Iterator[Problem]:
     if not entry.model:  # the file's own problem
         return
     provider, _, name = entry.model.partition("/")
-    allowed = board.entries.providers
-    if provider not in allowed:
-        near = closest(provider, allowed)
-        meant = f" Did you mean '{near[0]}'?" if near else ""
+    allowed_providers = board.entries.providers
+    if provider not in allowed_providers:
+        close_names = closest(provider, allowed_providers)
+        suggestion = f" Did you mean '{close_names[0]}'?" if close_names else ""
         yield entry.problem(
             "model",
-            f"Models of {shown_text(provider)} are not on this board.{meant} It has:"
-            f" {', '.join(allowed)}.",
+            f"Models of {shown_text(provider)} are not on this board.{suggestion} It has:"
+            f" {', '.join(allowed_providers)}.",
         )
         return
     if provider not in LOCAL_PROVIDERS or provider == "demo":
@@ -155,11 +155,15 @@ def _check_address(board: BoardFile, entry: Entry) -> Iterator[Problem]:
     address = entry.base_url
     if not address:
         return
-    allowed = tuple(board.entries.base_urls)
+    allowed_addresses = tuple(board.entries.base_urls)
     if problem := wrong_address(address):
         yield entry.problem("base_url", f"The address {shown_text(address)} {problem}")
-    elif allowing_address(address, allowed) is None:
-        words = f"It allows: {', '.join(allowed)}." if allowed else "It allows none."
+    elif allowing_address(address, allowed_addresses) is None:
+        words = (
+            f"It allows: {', '.join(allowed_addresses)}."
+            if allowed_addresses
+            else "It allows none."
+        )
         yield entry.problem(
             "base_url",
             f"The address {shown_text(address)} is not one that the board allows. {words}"
@@ -172,14 +176,15 @@ def _check_arguments(board: BoardFile, entry: Entry) -> Iterator[Problem]:
     for name, scalar in entry.arguments.items():
         key = f"arguments.{name}"
         if name not in rules:
-            near = closest(name, rules)
-            meant = f" Did you mean '{near[0]}'?" if near else ""
+            close_names = closest(name, rules)
+            suggestion = f" Did you mean '{close_names[0]}'?" if close_names else ""
             own_key = " Write it as a key of its own." if name == "base_url" else ""
             allowed_arguments = (
                 f"It allows: {', '.join(rules)}." if rules else "It allows none."
             )
             yield entry.problem(
-                key, f"Entries cannot set '{name}'.{meant}{own_key} {allowed_arguments}"
+                key,
+                f"Entries cannot set '{name}'.{suggestion}{own_key} {allowed_arguments}",
             )
         elif refusal := rules[name].refuses(scalar):
             yield entry.problem(key, f"'{key}' {refusal}, not {shown_text(scalar)}.")
@@ -188,24 +193,24 @@ def _check_arguments(board: BoardFile, entry: Entry) -> Iterator[Problem]:
 def _check_names(entry: Entry, known_entries: KnownEntries) -> Iterator[Problem]:
     if not entry.model:
         return
-    if doubled := known_entries.doubled_by(entry):
+    if twin := known_entries.doubled_by(entry):
         yield entry.problem(
             "model",
-            f"The entry '{doubled.name}' has the same model with the same settings.",
+            f"The entry '{twin.name}' has the same model with the same settings.",
         )
         return
     key = "label" if entry.label else "model"
-    if alike := known_entries.alike(entry):
+    if lookalike := known_entries.alike(entry):
         yield entry.problem(
             key,
-            f"{shown_text(entry.shown_name)} looks like {shown_text(alike.shown_name)}"
-            f" of the entry '{alike.name}': give it a label that tells them apart.",
+            f"{shown_text(entry.shown_name)} looks like {shown_text(lookalike.shown_name)}"
+            f" of the entry '{lookalike.name}': give it a label that tells them apart.",
         )
-    elif named := known_entries.named_by_label_of(entry):
+    elif labelled := known_entries.named_by_label_of(entry):
         yield entry.problem(
             key,
             f"The label {shown_text(entry.label)} names the model of the entry"
-            f" '{named.name}', {shown_text(named.model)}, and this is another one.",
+            f" '{labelled.name}', {shown_text(labelled.model)}, and this is another one.",
         )
     elif imitator := known_entries.labelled_as(entry):
         yield entry.problem(
@@ -238,11 +243,11 @@ def _check_price(
             f" {entry.model}: INPUT/OUTPUT (US dollars per million tokens)."
         )
         return price, [entry.problem("model", sentence)]
-    most = board.entries.most_dollars
-    if price.high > most:
+    most_dollars = board.entries.most_dollars
+    if price.high > most_dollars:
         sentence = (
             f"The whole run may cost {price.as_text()}, and the board's limit is"
-            f" ${most:,.2f} (most_dollars in board.yaml): allow shorter answers, as with"
+            f" ${most_dollars:,.2f} (most_dollars in board.yaml): allow shorter answers, as with"
             " max_tokens, or ask a maintainer."
         )
         return price, [entry.problem("model", sentence)]

@@ -231,7 +231,7 @@ class DriftWatch:
                 "missing",
                 f"The budget of {budget.text} was spent before this model.",
             )
-        recorded = RecordedRound(
+        record = RecordedRound(
             round=self.round,
             date=str(runs[0].data["started"])[:10],
             label=entry.shown_name,
@@ -239,7 +239,7 @@ class DriftWatch:
             tasks=record_tasks(runs),
         )
         self._runs[entry.name] = entry, runs
-        return self._write(entry.name, recorded, len(runs) < self.board.drift.repeats)
+        return self._write(entry.name, record, len(runs) < self.board.drift.repeats)
 
     def _evaluate(self, configuration: Configuration) -> Run:
         (run,) = run_blocking(
@@ -263,11 +263,11 @@ class DriftWatch:
         )
 
     def _write(
-        self, name: str, recorded: RecordedRound, is_short: bool
+        self, name: str, record: RecordedRound, is_short: bool
     ) -> tuple[State, str]:
         """Write a round's line, unless it has no score at all."""
         n_missing = n_all = 0
-        for task in recorded.tasks.values():
+        for task in record.tasks.values():
             for repeats in task.scores.values():
                 n_all += len(repeats)
                 n_missing += sum(map(math.isnan, repeats))
@@ -278,7 +278,7 @@ class DriftWatch:
                 " command again.",
             )
         file = self._file(name)
-        write_record(file, with_round(read_record(file), recorded))
+        write_record(file, with_round(read_record(file), record))
         if n_missing:
             share = f"{n_missing:,} of {n_all:,}"
             return "missing", f"{share} scores are missing; they are left out."
@@ -309,15 +309,15 @@ class DriftWatch:
             raise
         except EvalwrightError as error:
             return "failed", str(error)
-        recorded = RecordedRound(
+        record = RecordedRound(
             round=self.round,
             date=str(runs[0].data["started"])[:10],
             label=judge_of(runs[0]),
             settings=fingerprint_of(
                 {
                     "roles": {
-                        role: described["fingerprint"]
-                        for role, described in runs[0].data["roles"].items()
+                        role: role_record["fingerprint"]
+                        for role, role_record in runs[0].data["roles"].items()
                     },
                     "scorers": [task["scorers"] for task in runs[0].data["tasks"]],
                 }
@@ -325,7 +325,7 @@ class DriftWatch:
             tasks=record_tasks(runs, of_judge=True),
             answers=answers.samples_sha256,
         )
-        return self._write(JUDGE, recorded, is_short=False)
+        return self._write(JUDGE, record, is_short=False)
 
     def _kept_answers(self, rounds: Sequence[RecordedRound]) -> Run | None:
         """Find the run whose answers the judge scored last, if it is still there."""
@@ -368,20 +368,20 @@ def record_tasks(
     A judge has its own test by task no more than a model: what changed is in the runs.
     """
     shares: dict[str, tuple[str, ItemColumns]] = {}
-    plain: dict[str, tuple[str, ItemColumns]] = {}
+    unbounded: dict[str, tuple[str, ItemColumns]] = {}
     for task in repeats[0].tasks:
         if not task.metrics:
             continue
         items_by_repeat = [
             read_items(run, repeats[0], task, of_judge=of_judge) for run in repeats
         ]
-        (shares if unit_is_share(task) else plain)[task.name] = (
+        (shares if unit_is_share(task) else unbounded)[task.name] = (
             task.metrics[0].label,
             _join_repeats(items_by_repeat),
         )
     tasks = {
         name: RecordedTask(metric, False, scores, texts)
-        for name, (metric, (scores, texts)) in plain.items()
+        for name, (metric, (scores, texts)) in unbounded.items()
     }
     if len(shares) == 1:
         ((name, (metric, (scores, texts))),) = shares.items()
@@ -408,10 +408,10 @@ def _join_repeats(
         scores[key] = []
         texts[key] = []
         for repeat in repeats:
-            drawn = list(repeat.scores.get(key, ()))
+            repeat_scores = list(repeat.scores.get(key, ()))
             drawn_texts = list(repeat.texts.get(key, ()))
-            n_lacking = n_draws - len(drawn)
-            scores[key] += [*drawn, *([math.nan] * n_lacking)]
+            n_lacking = n_draws - len(repeat_scores)
+            scores[key] += [*repeat_scores, *([math.nan] * n_lacking)]
             texts[key] += [*drawn_texts, *([None] * n_lacking)]
     return scores, texts
 

@@ -298,8 +298,8 @@ def _wrong_bytes(content: bytes, file: str) -> Problem | None:
         return Problem(file, line, "The file is not UTF-8 text; save it as UTF-8.")
     for line, row in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
         for character in row:
-            hidden = unicodedata.category(character) in _HIDDEN_CATEGORIES
-            if hidden and character != "\t":
+            is_hidden = unicodedata.category(character) in _HIDDEN_CATEGORIES
+            if is_hidden and character != "\t":
                 sentence = (
                     f"The character U+{ord(character):04X} cannot be seen, or changes how others"
                     " are shown: delete it."
@@ -386,10 +386,10 @@ class _Reader:
         for key in self.values:
             if key in KEYS:
                 continue
-            near = closest(str(key), KEYS)
-            meant = f" Did you mean '{near[0]}'?" if near else ""
+            close_names = closest(str(key), KEYS)
+            suggestion = f" Did you mean '{close_names[0]}'?" if close_names else ""
             self._report(
-                f"Unknown key {shown_text(key)}.{meant} An entry has: {', '.join(KEYS)}.",
+                f"Unknown key {shown_text(key)}.{suggestion} An entry has: {', '.join(KEYS)}.",
                 key,
             )
 
@@ -443,19 +443,19 @@ class _Reader:
             self._report(f"'facts' has one fact twice{error}", "facts")
         return facts
 
-    def _scalars(self, key: str, most: int, wrong: Any) -> dict[str, Scalar]:
+    def _scalars(self, key: str, most_keys: int, wrong: Any) -> dict[str, Scalar]:
         """Read a mapping of scalars. wrong: says what is wrong with a value; "" if nothing is."""
-        written = self.values.get(key)
+        mapping = self.values.get(key)
         if key not in self.values:
             return {}
-        if not isinstance(written, Mapping):
-            self._report(f"'{key}' must be a mapping, not {kind_of(written)}.", key)
+        if not isinstance(mapping, Mapping):
+            self._report(f"'{key}' must be a mapping, not {kind_of(mapping)}.", key)
             return {}
-        if len(written) > most:
-            self._report(f"'{key}' has at most {most} keys.", key)
+        if len(mapping) > most_keys:
+            self._report(f"'{key}' has at most {most_keys} keys.", key)
             return {}
         scalars: dict[str, Scalar] = {}
-        for name, scalar in written.items():
+        for name, scalar in mapping.items():
             if not _KEY.fullmatch(str(name)):
                 self._report(
                     f"The key {shown_text(name)} of '{key}' must be of a to z, 0 to 9 and '_'.",

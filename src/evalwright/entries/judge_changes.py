@@ -159,16 +159,16 @@ def are_judged_by(
 
 def _judge_fingerprints(run: Run) -> dict[str, Any]:
     return {
-        role: described.get("fingerprint")
-        for role, described in run.data["roles"].items()
+        role: role_record.get("fingerprint")
+        for role, role_record in run.data["roles"].items()
         if is_judge(role)
     }
 
 
 def _judges_of(dated: DatedAnswers) -> str:
     names = [
-        str(described.get("name", ""))
-        for role, described in dated.newest.data["roles"].items()
+        str(role_record.get("name", ""))
+        for role, role_record in dated.newest.data["roles"].items()
         if is_judge(role)
     ]
     return printable(listed(names) if names else "no judge")
@@ -267,22 +267,22 @@ class JudgeChange:
     def _prepare(self, answers: Sequence[UnjudgedAnswers], work: _Work) -> None:
         finder = SamplesFinder(self.board, home_folder(self.home) / RUNS_FOLDER)
         suite = self.board.suite
-        opened: dict[str, Any] = {}
+        opened_models: dict[str, Any] = {}
         for unjudged in answers:
             try:
-                old = finder.find(unjudged.result)
+                answered_run = finder.find(unjudged.result)
             except RunError:
                 self._note_lost(unjudged, work)
                 continue
             try:
                 rescoring = prepare_rescoring(
-                    old,
+                    answered_run,
                     roles=self._roles,
                     unsure=dict(suite.unsure) or None,
                     panel=dict(suite.panel),
                     name=f"{new_run_name(self._judge_names)}-{self._judge_hash}",
                     home=self.home,
-                    opened=opened,
+                    opened=opened_models,
                 )
             except EvalwrightError as error:
                 work.fail(unjudged.entry, str(error))

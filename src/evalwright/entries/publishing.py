@@ -149,7 +149,7 @@ def remove_other_pages(outputs: BoardOutputs) -> list[Path]:
     if outputs.pages is None or outputs.json_file is None:
         return []
     linked_names = set(_linked_pages(outputs.json_file))
-    removed = []
+    removed_files = []
     for file in sorted(outputs.pages.glob("*.html")):
         if file.name in linked_names or file.is_symlink() or not file.is_file():
             continue
@@ -158,8 +158,8 @@ def remove_other_pages(outputs: BoardOutputs) -> list[Path]:
                 is_model_page = _PAGE_MARK in page.read(_HEAD_BYTES)
             if is_model_page:
                 file.unlink()
-                removed.append(file)
-    return removed
+                removed_files.append(file)
+    return removed_files
 
 
 def _linked_pages(board_json: Path) -> Iterator[str]:

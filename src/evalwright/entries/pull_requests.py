@@ -193,9 +193,9 @@ def _not_theirs(change: Change, base_entry: Entry | None, author: str) -> str:
     owner = base_entry.by
     if owner.casefold() == author.casefold() and owner:
         return ""
-    whose = f"belongs to {owner}" if owner else "belongs to the maintainers"
+    ownership = f"belongs to {owner}" if owner else "belongs to the maintainers"
     verb = "delete" if change.status == "D" else "change"
-    return f"The entry '{change.name}' {whose}, who alone can {verb} it."
+    return f"The entry '{change.name}' {ownership}, who alone can {verb} it."
 
 
 def check_author(

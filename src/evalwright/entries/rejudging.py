@@ -135,12 +135,12 @@ class SamplesFinder:
             run = self._pull(result.published.id)
             if run is not None and run.data["samples"].get("sha256") == samples_hash:
                 return run
-        how = "bring the run back there"
+        advice = "bring the run back there"
         if not self._place.startswith(BUCKET):
-            how = "run the entry again, or bring its run back there"
+            advice = "run the entry again, or bring its run back there"
         raise RunError(
             f"{result.shown_name}: its samples are not in {' nor in '.join(looked_in)}, and"
-            f" a judge needs the answers: {how}."
+            f" a judge needs the answers: {advice}."
         )
 
     def _pull(self, name: str) -> Run | None:
@@ -186,13 +186,13 @@ def publish_rejudged(board: BoardFile, result: JudgedResult, rescored: Run) -> P
     return target
 
 
-def _describe(file: Path, described: dict[str, Any]) -> None:
+def _describe(file: Path, earlier_record: dict[str, Any]) -> None:
     """Give a result the label and facts of the one before, which the board may have changed."""
     record: dict[str, Any] = read_json(file, RunError, str(file))
     for model_record in (record["model"], *record["configuration"].get("models", ())):
         for key in ("label", "facts"):
             model_record.pop(key, None)
-            if described.get(key):
-                model_record[key] = described[key]
+            if earlier_record.get(key):
+                model_record[key] = earlier_record[key]
     with failing_as(RunError, f"'{file}' cannot be written"):
         write_file(file, to_json(record, indent=2) + "\n")

@@ -152,14 +152,14 @@ def update_description(result: Result, entry: Entry) -> bool:
     """
     file = result.run.folder / RUN_FILE
     record: dict[str, Any] = read_json(file, RunError, str(file))
-    described = json.dumps(record, sort_keys=True)
+    text_before = json.dumps(record, sort_keys=True)
     model_records = [record["model"], *record["configuration"].get("models", ())]
     for model_record in model_records:
         for key, setting in (("label", entry.label), ("facts", dict(entry.facts))):
             model_record.pop(key, None)
             if setting:
                 model_record[key] = setting
-    if json.dumps(record, sort_keys=True) == described:
+    if json.dumps(record, sort_keys=True) == text_before:
         return False
     with failing_as(RunError, f"'{file}' cannot be written"):
         write_file(file, to_json(record, indent=2) + "\n")

@@ -171,8 +171,8 @@ class EntriesRunner:
             except EvalwrightError:
                 continue  # it is said when the entry's turn comes
             roles = planned_run.roles
-            if lacking := find_unjudged(planned_run, entry, own_results):
-                unjudged += lacking
+            if unjudged_answers := find_unjudged(planned_run, entry, own_results):
+                unjudged += unjudged_answers
                 for result in own_results:
                     update_description(result, entry)
         if not unjudged:
@@ -208,9 +208,9 @@ class EntriesRunner:
             ]
         if same_results:
             return _keep(same_results[-1], own_results, entry)
-        why = explain(planned_run, own_results)
+        reason = explain(planned_run, own_results)
         if self.round:
-            why = f"its requests are sent again, in the round {self.round}"
+            reason = f"its requests are sent again, in the round {self.round}"
         if problems := check_price(self.board, entry):
             return _failed(entry, left_out_sentence(problems))
         if budget.is_spent:
@@ -219,7 +219,7 @@ class EntriesRunner:
                 f"The budget of {budget.text} was spent before this entry. Run the same"
                 " command again.",
             )
-        self.say(f"{entry.name}: {why}")
+        self.say(f"{entry.name}: {reason}")
         run = self.evaluate(configuration, planned_run, entry, budget)
         budget.subtract(run)
         if problem := why_incomplete(run):
@@ -231,7 +231,7 @@ class EntriesRunner:
             run, entry.name, self.board.results_folder, planned_run.identity
         )
         return EntryOutcome(
-            entry.name, entry.shown_name, "published", why, folder, run.cost
+            entry.name, entry.shown_name, "published", reason, folder, run.cost
         )
 
     def configuration(self, entry: Entry) -> Configuration:
@@ -261,9 +261,13 @@ class EntriesRunner:
         finished_run = open_finished(Path(configuration.out) / name, planned_run)
         if finished_run is not None:
             return finished_run
-        named = replace(configuration, name=name, budget=budget.as_settings())
+        named_configuration = replace(
+            configuration, name=name, budget=budget.as_settings()
+        )
         (run,) = run_blocking(
-            lambda: evaluate_settings(Settings(named), progress=self.progress)
+            lambda: evaluate_settings(
+                Settings(named_configuration), progress=self.progress
+            )
         )
         evaluated: Run = run
         return evaluated
@@ -358,8 +362,8 @@ def explain(planned_run: PlannedRun, own_results: Sequence[Result]) -> str:
     newest = own_results[-1].run
     changes = describe_differences(planned_run, newest)
     date = str(newest.data["started"])[:10]
-    changed = "; ".join(changes) if changes else "another setting of the board"
-    return f"its result of {date} is of other settings ({changed})"
+    difference = "; ".join(changes) if changes else "another setting of the board"
+    return f"its result of {date} is of other settings ({difference})"
 
 
 def why_incomplete(run: Run) -> str:

@@ -24,11 +24,11 @@ def what_a_new_judge_finds(board: BoardFile) -> str:
     destination = board.publish.samples
     if not board.suite.roles or destination.startswith(BUCKET):
         return ""
-    where = (
+    other_places = (
         "nowhere else" if destination == "none" else "from there they are not read back"
     )
     return (
-        f"Note: answers are kept in .evalwright/runs, and {where} (publish: samples:"
+        f"Note: answers are kept in .evalwright/runs, and {other_places} (publish: samples:"
         f" {destination}). Once that folder is lost, and the workflows have it in a cache that"
         " GitHub empties after a week without a run, a new judge has nothing to score, and"
         " all requests must be sent again. With samples: s3://bucket/folder they are kept."

@@ -149,8 +149,8 @@ def try_entry(
         cases, cases_run = _ask_cases(board, configuration, budget, progress)
         cost_of_cases = cases_run.cost
         n_unsent_cases = board_cases(board) - len(cases)
-    tried = _as_trial(board, configuration, whole_run)
-    run, records = _ask_samples(tried, budget, progress)
+    trial_configuration = _as_trial(board, configuration, whole_run)
+    run, records = _ask_samples(trial_configuration, budget, progress)
     shown_records = [] if can_send_cases(whole_run) else records[: board.trial.cases]
     costs = [cost_of_cases, run.cost]
     return Trial(
@@ -236,8 +236,10 @@ def _ask_samples(
     finished_run = open_finished(Path(configuration.out) / name, planned_run)
     if finished_run is not None:
         return finished_run, list(finished_run.samples())
-    named = replace(configuration, name=name, budget=budget.as_settings(), replace=True)
-    return _evaluate(Settings(named), progress)
+    named_configuration = replace(
+        configuration, name=name, budget=budget.as_settings(), replace=True
+    )
+    return _evaluate(Settings(named_configuration), progress)
 
 
 def _evaluate(

@@ -51,11 +51,11 @@ def unowned_results(
     folder = board.results_folder
     if not folder.is_dir():
         return []
-    owned = set(entry_names)
+    entry_name_set = set(entry_names)
     rows = {
         UnownedResult(result_folder.name, run.label, run.shown_model): None
         for result_folder in sorted(folder.iterdir())
-        if result_folder.name not in owned
+        if result_folder.name not in entry_name_set
         and result_folder.is_dir()
         and not result_folder.is_symlink()
         for run in list_runs(result_folder)
