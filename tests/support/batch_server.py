@@ -53,7 +53,7 @@ class BatchServer:
         answer: Callable[[Any], str] = lambda body: "42",
         *,
         seconds: float = 0.1,
-        fate: Fate = lambda item, asked: "ok",
+        fate: Fate = lambda item, times: "ok",
         lose: int = 0,
         page: int = 100,
         refuse: str = "",

@@ -116,9 +116,9 @@ class Adder:
 def judging(tolerance: int) -> Callable[[str], str]:
     """A judge that takes answers which are off by no more than this for correct."""
 
-    def decide(asked: Asked) -> dict[str, Any]:
-        number = int(re.findall(r"\d+", asked.material["question"])[0])
-        sums = re.findall(r"says (\d+)", " ".join(asked.material.values()))
+    def decide(question: Asked) -> dict[str, Any]:
+        number = int(re.findall(r"\d+", question.material["question"])[0])
+        sums = re.findall(r"says (\d+)", " ".join(question.material.values()))
         is_right = abs(int(sums[-1]) - 2 * number) <= tolerance
         return {"reason": "r", "class": "correct" if is_right else "incorrect"}
 

@@ -42,10 +42,10 @@ def imported_names(tree: ast.AST) -> Iterator[tuple[str, str]]:
         if node.module.partition(".")[0] != "evalwright":
             continue
         for alias in node.names:
-            whole = f"{node.module}.{alias.name}"
-            if is_module(whole):
+            imported_module = f"{node.module}.{alias.name}"
+            if is_module(imported_module):
                 yield from (
-                    (whole, name)
+                    (imported_module, name)
                     for name in attributes_of(nodes, alias.asname or alias.name)
                 )
             else:

@@ -111,8 +111,8 @@ def _multipart_etag(parts: Mapping[int, bytes]) -> str:
         hashlib.md5(parts[number], usedforsecurity=False).digest()
         for number in sorted(parts)
     )
-    whole = hashlib.md5(digests, usedforsecurity=False).hexdigest()
-    return f'"{whole}-{len(parts)}"'
+    digest = hashlib.md5(digests, usedforsecurity=False).hexdigest()
+    return f'"{digest}-{len(parts)}"'
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -195,8 +195,8 @@ class GitHub:
                 self.results[name] = "skipped"
                 continue
             environment = job.get("environment", "")
-            known = {} if is_fork or not environment else self.secrets[environment]
-            fine = self._run_job(name, job, {**context, "secrets": known})
+            secrets = {} if is_fork or not environment else self.secrets[environment]
+            fine = self._run_job(name, job, {**context, "secrets": secrets})
             self.results[name] = "success" if fine else "failure"
         return self.results
 
@@ -254,7 +254,7 @@ class GitHub:
         self, job: str, step: Mapping[str, Any], work: Path, context: dict[str, Any]
     ) -> bool:
         assert "${{" not in step["run"], "texts of others come by the environment"
-        own = {
+        step_variables = {
             key: filled(str(setting), context)
             for key, setting in step.get("env", {}).items()
         }
@@ -273,7 +273,7 @@ class GitHub:
                 "GH_STUB": str(self.folder),
                 "GITHUB_REPOSITORY": "acme/board",
                 "GITHUB_STEP_SUMMARY": str(summary),
-                **own,
+                **step_variables,
             },
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -281,7 +281,7 @@ class GitHub:
         )
         self.summary += summary.read_text()
         name = step.get("name", "")
-        self.steps.append(Step(job, name, own, done.returncode, done.stdout))
+        self.steps.append(Step(job, name, step_variables, done.returncode, done.stdout))
         return done.returncode == 0
 
     @property
@@ -340,10 +340,10 @@ def filled(text: str, context: Mapping[str, Any]) -> str:
 def looked_up(name: str, context: Mapping[str, Any]) -> Any:
     """What a name with dots stands for; "" where there is nothing."""
     assert re.fullmatch(r"[\w.-]+", name), f"not a name: {name}"
-    known: Any = context
+    node: Any = context
     for part in name.split("."):
-        known = known.get(part, "") if isinstance(known, Mapping) else ""
-    return known
+        node = node.get(part, "") if isinstance(node, Mapping) else ""
+    return node
 
 
 def holds(condition: str, context: Mapping[str, Any]) -> bool:

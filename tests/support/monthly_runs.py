@@ -18,9 +18,9 @@ N_ITEMS = 120
 def monthly_scores(ability: float, month: int, seed: int = 0) -> list[float]:
     """Scores of right or wrong answers: the same items are hard each month, apart from a few."""
     hard = random.Random(seed)
-    own = random.Random(f"{seed} {month}")
+    monthly = random.Random(f"{seed} {month}")
     return [
-        float((hard.random() + 0.1 * (own.random() - 0.5)) < ability)
+        float((hard.random() + 0.1 * (monthly.random() - 0.5)) < ability)
         for _ in range(N_ITEMS)
     ]
 

@@ -259,7 +259,7 @@ class PageRunner:
 
 
 def evalwright(
-    command: str, folder: Path, env: dict[str, str], where: str, wanted: int
+    command: str, folder: Path, env: dict[str, str], where: str, expected_code: int
 ) -> str:
     """Run a command of ours in this process; what it printed."""
     words = [
@@ -269,7 +269,9 @@ def evalwright(
     ]
     variables = {"PATH": env["PATH"], "COLUMNS": env["COLUMNS"]}
     done = typed(*words[1:], folder=folder, extra=variables)
-    assert done.code == wanted, f"{where}: {command}\nexit {done.code}\n{done.text}"
+    assert done.code == expected_code, (
+        f"{where}: {command}\nexit {done.code}\n{done.text}"
+    )
     return done.interleaved
 
 
@@ -281,7 +283,11 @@ def names_of(word: str, command: str, folder: Path) -> list[str]:
 
 
 def run(
-    command: list[str], folder: Path, env: dict[str, str], where: str, wanted: int = 0
+    command: list[str],
+    folder: Path,
+    env: dict[str, str],
+    where: str,
+    expected_code: int = 0,
 ) -> str:
     """Run a program; what it printed."""
     done = subprocess.run(
@@ -294,7 +300,7 @@ def run(
         timeout=TIMEOUT_SECONDS,
         check=False,
     )
-    assert done.returncode == wanted, (
+    assert done.returncode == expected_code, (
         f"{where}: {shlex.join(command)}\nexit {done.returncode}\n{done.stdout}"
     )
     return done.stdout
@@ -303,8 +309,8 @@ def run(
 def shown_text(printed: str, folder: Path) -> str:
     """What a page shows of what was printed: no progress, and no folder of this machine."""
     text = PROGRESS.sub("", printed)
-    for path, shown in ((folder, SHOWN_FOLDER), (ROOT, SHOWN_ROOT)):
-        text = text.replace(str(path), shown)
+    for path, page_path in ((folder, SHOWN_FOLDER), (ROOT, SHOWN_ROOT)):
+        text = text.replace(str(path), page_path)
     return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
 
 
@@ -341,8 +347,10 @@ def renewed_output(output: str, printed: str) -> str:
     for line in output.splitlines():
         places = [i for i, new in enumerate(remaining) if new == line]
         if not places:
-            wanted = comparable(line)
-            places = [i for i, new in enumerate(remaining) if comparable(new) == wanted]
+            unnumbered = comparable(line)
+            places = [
+                i for i, new in enumerate(remaining) if comparable(new) == unnumbered
+            ]
         if places and line != ELLIPSIS:
             line = remaining[places[0]]
             del remaining[: places[0] + 1]

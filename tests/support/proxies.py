@@ -205,9 +205,9 @@ def running_proxy(
     **settings: Any,
 ) -> Iterator[Proxy]:
     """A proxy in front of models, with the store of a home folder or one in memory."""
-    own = store
-    if own is None:  # an empty store is false
-        own = MemoryStore() if home is None else open_store(home)
+    proxy_store = store
+    if proxy_store is None:  # an empty store is false
+        proxy_store = MemoryStore() if home is None else open_store(home)
     budget: BudgetTerms | None = settings.pop("budget", None)
     plan = Plan(
         models, access or {TOKEN: Access("test")}, TOKEN, budget=budget, **settings
@@ -223,7 +223,7 @@ def running_proxy(
 
     async def work() -> None:
         listener = Listener(proxy.said.append, started, proxy.states.append)
-        tasks.append(asyncio.ensure_future(serve(plan, own, listener)))
+        tasks.append(asyncio.ensure_future(serve(plan, proxy_store, listener)))
         try:
             await tasks[0]
         except asyncio.CancelledError:
@@ -246,7 +246,7 @@ def running_proxy(
         assert not thread.is_alive()
         loop.close()
         if store is None:
-            own.close()
+            proxy_store.close()
 
 
 def texts(replies: Sequence[Reply]) -> list[str]:

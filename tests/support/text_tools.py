@@ -171,7 +171,7 @@ def _extend_responses(fields: Json) -> None:
             "status": status,
         },
     )
-    said = _object(
+    message = _object(
         "type id role content status",
         {
             "type": {"const": "message"},
@@ -182,7 +182,7 @@ def _extend_responses(fields: Json) -> None:
             "phase": {"enum": ["commentary", "final_answer"]},
         },
     )
-    items["items"] = {"anyOf": [items["items"], call, output, reasoning, said]}
+    items["items"] = {"anyOf": [items["items"], call, output, reasoning, message]}
     fields["tools"] = _definitions(
         _object(
             "type name parameters strict", {"type": {"const": "function"}, **_FUNCTION}

@@ -110,9 +110,9 @@ class ToolServer:
     def _say(self, name: str, body: Json) -> Answer:
         question, results = _read(body)
         answer = _answer_to(question, results, body)
-        made = 1 + sum(len(earlier.get("tool_calls", ())) for earlier in body.get("messages", ()))  # fmt: skip
+        n_earlier_calls = 1 + sum(len(earlier.get("tool_calls", ())) for earlier in body.get("messages", ()))  # fmt: skip
         calls = [
-            (_id(name, made + index), tool, arguments)
+            (_id(name, n_earlier_calls + index), tool, arguments)
             for index, (tool, arguments) in enumerate(answer.calls)
         ]
         thoughts = "Two cities." if self.thinks and calls else ""

@@ -27,8 +27,10 @@ def typed(
     try:
         with chdir(folder or "."), CliRunner().isolation() as streams:
             code = cli.main(list(arguments))
-            stdout, stderr, both = (stream.getvalue().decode() for stream in streams)
-            return Done(code, stdout, stderr, interleaved=both)
+            stdout, stderr, interleaved = (
+                stream.getvalue().decode() for stream in streams
+            )
+            return Done(code, stdout, stderr, interleaved=interleaved)
     finally:
         os.environ.clear()
         os.environ.update(before)
