@@ -16,12 +16,14 @@ from evalwright.extend import (
 from evalwright.runs.reader import Run
 
 
-def import_tables(path: Path, out: Path, name: str) -> ImportSummary:
+def import_tables(path: Path, runs_folder: Path, name: str) -> ImportSummary:
     """Import the run in a file of samples."""
     from evalwright.runs.parquet_tables import restore_run
 
     def choose_folder(run_record: Mapping[str, Any]) -> Path:
-        destination = ImportDestination(out, name or run_record["id"], alone=True)
+        destination = ImportDestination(
+            runs_folder, name or run_record["id"], alone=True
+        )
         return destination.place("", [], str(run_record.get("identity"))).path
 
     run = restore_run(path, choose_folder)

@@ -102,8 +102,8 @@ class ToolDefinition:
 
     def as_dict(self) -> dict[str, Any]:
         """Return a plain mapping for JSON: name, description, and parameters as a mapping."""
-        described = {"description": self.description} if self.description else {}
-        return {"name": self.name, **described, "parameters": self.schema}
+        description = {"description": self.description} if self.description else {}
+        return {"name": self.name, **description, "parameters": self.schema}
 
     @classmethod
     def from_dict(cls, recorded: Mapping[str, Any]) -> Self:
@@ -138,9 +138,11 @@ def check_tools(tools: Iterable[ToolDefinition], tool_choice: str | None) -> Non
         raise ConfigurationError(
             f"A request offers {len(names):,} tools; at most {MAX_TOOLS:,} are sent."
         )
-    twice = {name for name in names if names.count(name) > 1} if names else set()
-    if twice:
-        raise ConfigurationError(f"Two tools have the name '{min(twice)}'.")
+    repeated_names = (
+        {name for name in names if names.count(name) > 1} if names else set()
+    )
+    if repeated_names:
+        raise ConfigurationError(f"Two tools have the name '{min(repeated_names)}'.")
     if tool_choice is None:
         return
     if not names:

@@ -75,12 +75,12 @@ def _specs(records: Sequence[SampleRecord], metrics: Given) -> list[MetricSpec]:
     ]
 
 
-def imports(path: Path, out: Path, name: str = "") -> ImportSummary:
+def imports(path: Path, runs_folder: Path, name: str = "") -> ImportSummary:
     """A run for every result at `path`, for the command line.
 
     Raises RunError for what is no result.
     """
-    runs = import_hret(path, out, name)
+    runs = import_hret(path, runs_folder, name)
     lines = [
         f"Imported: {run.folder} ({run.task(run.tasks[0].name).n_samples} samples)"
         for run in runs
@@ -93,8 +93,8 @@ def imports(path: Path, out: Path, name: str = "") -> ImportSummary:
     return replace(summary, lines=lines, record=summary.record["runs"])
 
 
-def import_hret(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
-    """Make a run of every result in a file, or in the JSON files of a folder, under `out`.
+def import_hret(path: Path, runs_folder: Path, name: str = "") -> tuple[Run, ...]:
+    """Make a run of every result in a file, or in the JSON files of a folder, under `runs_folder`.
 
     Verdicts and judges' scores are those that HRET recorded: nothing is scored again. Raises
     RunError, before anything is written.
@@ -105,7 +105,7 @@ def import_hret(path: Path, out: Path, name: str = "") -> tuple[Run, ...]:
     if not files:
         raise RunError(f"'{path}' has no JSON files. {_WANTED}")
     results = [(file, result) for file in files for result in _results(file)]
-    destination = ImportDestination(out, name, alone=len(results) == 1)
+    destination = ImportDestination(runs_folder, name, alone=len(results) == 1)
     try:
         return tuple(_import(file, result, destination) for file, result in results)
     except RecursionError:

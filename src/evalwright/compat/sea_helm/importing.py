@@ -73,14 +73,15 @@ _ROUNDED = 1e-6
 
 def import_sea_helm(
     path: Path,
-    out: Path,
+    runs_folder: Path,
     name: str = "",
     *,
     scoring: str = "published",
     task_root: Path | None = None,
 ) -> tuple[list[Run], list[str]]:
-    """Make a run of every model in `path`, under `out`; return them, and a sentence for each that
-    was left out.
+    """Make a run of every model in `path`, under `runs_folder`.
+
+    Returns them, and a sentence for each that was left out.
 
     path: a results folder, a model's folder in it, or one numbered run. scoring: "published" takes
     scores and numbers as recorded, "corrected" scores the recorded answers again, which is also
@@ -93,7 +94,7 @@ def import_sea_helm(
     models = find_runs(path)
     runs = []
     left_out = []
-    destination = ImportDestination(out, name, alone=len(models) == 1)
+    destination = ImportDestination(runs_folder, name, alone=len(models) == 1)
     for numbered_runs in models:
         try:
             check_one_scoring(numbered_runs)

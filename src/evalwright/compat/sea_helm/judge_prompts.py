@@ -193,7 +193,7 @@ class JudgeForm:
         template: its `task_template`.
         classes: what the judge's classes are worth, for criteria.
         labels: what the judge writes for a win of A or B and for a tie, for pairs.
-        known: which of these there are.
+        label_names: which of these there are.
         ties: whether there are ties.
         baseline: the model whose answers are the others of pairs.
         referenced: the categories of pairs that are judged with a reference.
@@ -206,7 +206,7 @@ class JudgeForm:
     template: Any = None
     classes: Mapping[str, Any] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
-    known: Sequence[str] = ()
+    label_names: Sequence[str] = ()
     ties: bool = True
     baseline: str | None = None
     referenced: Sequence[str] = ()
@@ -215,7 +215,7 @@ class JudgeForm:
     fill: Fill = filled
 
 
-def form_of(task: SeaTask, kind: str, **more: Any) -> JudgeForm:
+def form_of(task: SeaTask, kind: str, **settings: Any) -> JudgeForm:
     """The form of a task's questions. kind: of `QUESTIONS`. Raises TaskError."""
     prompts = task.config["judge"].get("judge_prompts")
     if not isinstance(prompts, Mapping):
@@ -224,10 +224,10 @@ def form_of(task: SeaTask, kind: str, **more: Any) -> JudgeForm:
             " (`judge.judge_prompts`)."
         )
     if kind in ("criteria", "turns", "severity"):
-        more["classes"] = _classes_of(task)
+        settings["classes"] = _classes_of(task)
     if kind == "pairs":
-        more |= _pair_settings(task)
-    return JudgeForm(prompts, task.template.get("task_template"), **more)
+        settings |= _pair_settings(task)
+    return JudgeForm(prompts, task.template.get("task_template"), **settings)
 
 
 def _classes_of(task: SeaTask) -> Mapping[str, Any]:
@@ -259,7 +259,7 @@ def _pair_settings(task: SeaTask) -> dict[str, Any]:
     return {
         "ties": ties,
         "labels": labels,
-        "known": label_names,
+        "label_names": label_names,
         "baseline": task.config.get("baseline_model"),
         "referenced": task.config.get("categories_with_reference") or (),
     }
@@ -398,7 +398,7 @@ def won(form: JudgeForm, verdicts: Verdicts) -> dict[str, float | None]:
 
 def pair_label(form: JudgeForm, text: str) -> str | None:
     """The one label that a reply has."""
-    labels_named = [name for name in form.known if form.labels[name] in text]
+    labels_named = [name for name in form.label_names if form.labels[name] in text]
     return labels_named[0] if len(labels_named) == 1 else None
 
 

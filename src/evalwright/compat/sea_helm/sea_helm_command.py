@@ -25,7 +25,7 @@ _OVER_RUNS = option(
 
 def _import(
     path: Path,
-    out: Path,
+    runs_folder: Path,
     name: str,
     *,
     scoring: str,
@@ -42,14 +42,14 @@ def _import(
             check_over_runs(numbered_runs)
     runs, left_out = import_sea_helm(
         path,
-        out,
+        runs_folder,
         name,
         scoring=scoring,
         task_root=Path(task_root) if task_root else None,
     )
     imports = summarise_import(runs, _summary_lines, _KEPT, left_out)
     return (
-        replace(imports, lines=[*imports.lines, *_over_runs(path, out)])
+        replace(imports, lines=[*imports.lines, *_over_runs(path, runs_folder)])
         if over_runs
         else imports
     )

@@ -199,8 +199,10 @@ def _right(
             "No call is wanted, and the answer has no text either.",
             {**parts, "calls": 0.0},
         )
-    written = _call_in_text(answer.text)
-    unsure = f"its text has what reads like a call of {written}" if written else ""
+    called_name = _call_in_text(answer.text)
+    unsure = (
+        f"its text has what reads like a call of {called_name}" if called_name else ""
+    )
     return Score(
         1.0, CORRECT, "Answers in text, where no call is wanted.", parts, unsure=unsure
     )
@@ -212,10 +214,12 @@ def _sentence(clause: str) -> str:
 
 def _written_call(answer: Answer, calls: ExpectedCalls) -> str:
     """Say whether a reply without calls has an expected one in its text."""
-    written = _call_in_text(answer.text)
+    called_name = _call_in_text(answer.text)
     expected_names = {call.name for turn in calls.turns for call in turn}
     return (
-        f"a call of {written} is written as text" if written in expected_names else ""
+        f"a call of {called_name} is written as text"
+        if called_name in expected_names
+        else ""
     )
 
 
@@ -260,11 +264,11 @@ def _judge_turn(
         )
 
     pairs = pair_up(len(expected), len(model_calls), fits)
-    lacking = [index for index in range(len(expected)) if index not in pairs]
-    used = set(pairs.values())
-    left = [index for index in range(len(model_calls)) if index not in used]
+    missing = [index for index in range(len(expected)) if index not in pairs]
+    paired = set(pairs.values())
+    unpaired = [index for index in range(len(model_calls)) if index not in paired]
     n_matched = len(pairs)
-    if not lacking and not left:
+    if not missing and not unpaired:
         in_place = all(fits(index, index) for index in range(len(expected)))
         if order == "free" or in_place:
             return n_matched, None
@@ -272,18 +276,18 @@ def _judge_turn(
         return n_matched, Fault(
             WRONG_ORDER, f"the calls are right but in the wrong order: {names}"
         )
-    if not lacking:
-        return n_matched, _extra([model_calls[index] for index in left])
-    if not left:
-        call = expected[lacking[0]]
+    if not missing:
+        return n_matched, _extra([model_calls[index] for index in unpaired])
+    if not unpaired:
+        call = expected[missing[0]]
         return n_matched, Fault(
             MISSING_CALL,
             f"{n_matched} of {len(expected)} calls are right, and a call of {call.name}"
             " is missing",
         )
     fault = _fault_of_calls(
-        [expected[index] for index in lacking],
-        [(model_calls[index], parsed[index]) for index in left],
+        [expected[index] for index in missing],
+        [(model_calls[index], parsed[index]) for index in unpaired],
         match,
     )
     return n_matched, fault
@@ -315,20 +319,20 @@ def _parse(model_call: ModelCall) -> dict[str, Any] | str:
 
 
 def _fault_of_calls(
-    lacking: Sequence[ExpectedCall],
-    left: Sequence[tuple[ModelCall, dict[str, Any] | str]],
+    missing: Sequence[ExpectedCall],
+    unpaired: Sequence[tuple[ModelCall, dict[str, Any] | str]],
     match: Match,
 ) -> Fault:
     """Say what is wrong first, where calls are lacking and others were made instead."""
-    for model_call, arguments in left:
+    for model_call, arguments in unpaired:
         if isinstance(arguments, str):
             return Fault(
                 MALFORMED,
                 f"the call of {shortened(model_call.call.name)} cannot be read:"
                 f" {arguments[:1].lower()}{arguments[1:]}",
             )
-    expected_names = [call.name for call in lacking]
-    for model_call, _ in left:
+    expected_names = [call.name for call in missing]
+    for model_call, _ in unpaired:
         if model_call.call.name not in expected_names:
             return Fault(
                 WRONG_TOOL,
@@ -336,18 +340,18 @@ def _fault_of_calls(
                 f" {shortened(', '.join(expected_names))} is expected",
             )
     nearest: list[Fault] = []
-    for model_call, arguments in left:
+    for model_call, arguments in unpaired:
         assert isinstance(arguments, dict)
         faults = [
             _fault_of_arguments(call, arguments, match)
-            for call in lacking
+            for call in missing
             if call.name == model_call.call.name
         ]
-        certain = [fault for fault in faults if fault is not None]
-        arguable = [fault for fault in certain if fault.arguable]
-        nearest.append((arguable or certain)[0])
+        differing = [fault for fault in faults if fault is not None]
+        arguable = [fault for fault in differing if fault.arguable]
+        nearest.append((arguable or differing)[0])
     fault = next((fault for fault in nearest if not fault.arguable), nearest[0])
-    if len(left) == len(lacking):
+    if len(unpaired) == len(missing):
         return fault
     return Fault(fault.label, fault.text)
 

@@ -235,9 +235,9 @@ def _share_of_pairs(first: str, second: str) -> float:
 def _compare_mappings(
     expected: Mapping[str, Any], actual: Mapping[str, Any], match: Match
 ) -> Difference | None:
-    missing = [name for name in expected if name not in actual]
-    if missing:
-        return Difference(WRONG_VALUE, f"lacks '{missing[0]}'")
+    missing_names = [name for name in expected if name not in actual]
+    if missing_names:
+        return Difference(WRONG_VALUE, f"lacks '{missing_names[0]}'")
     extra = [
         name
         for name, inner in actual.items()
@@ -272,36 +272,41 @@ def _compare_lists(
             compare(unmatched_expected[first], unmatched_actual[second], match) is None
         ),
     )
-    lacking = [
+    missing_elements = [
         element
         for index, element in enumerate(unmatched_expected)
         if index not in pairs
     ]
-    if not lacking:
+    if not missing_elements:
         return None
-    used = set(pairs.values())
-    left = [
-        element for index, element in enumerate(unmatched_actual) if index not in used
+    paired = set(pairs.values())
+    unpaired_elements = [
+        element for index, element in enumerate(unmatched_actual) if index not in paired
     ]
     return Difference(
         WRONG_VALUE,
-        f"lacks {short_json(lacking[0])}",
-        _same_elements(lacking[:MAX_PAIRED], left[:MAX_PAIRED], match),
+        f"lacks {short_json(missing_elements[0])}",
+        _same_elements(
+            missing_elements[:MAX_PAIRED], unpaired_elements[:MAX_PAIRED], match
+        ),
     )
 
 
-def _same_elements(lacking: Sequence[Any], left: Sequence[Any], match: Match) -> str:
+def _same_elements(
+    missing_elements: Sequence[Any], unpaired_elements: Sequence[Any], match: Match
+) -> str:
     """Say why elements may mean the same as those that are lacking, in any order."""
     differences = [
-        [compare(expected, actual, match) for actual in left] for expected in lacking
+        [compare(expected, actual, match) for actual in unpaired_elements]
+        for expected in missing_elements
     ]
 
     def is_arguable(expected: int, actual: int) -> bool:
         difference = differences[expected][actual]
         return difference is not None and bool(difference.arguable)
 
-    pairs = pair_up(len(lacking), len(left), is_arguable)
-    if len(pairs) < len(lacking):
+    pairs = pair_up(len(missing_elements), len(unpaired_elements), is_arguable)
+    if len(pairs) < len(missing_elements):
         return ""
     difference = differences[0][pairs[0]]
     return difference.arguable if difference is not None else ""
@@ -312,18 +317,18 @@ def _unlike(
 ) -> tuple[list[Any], list[Any]]:
     """Return the elements of two lists that are left once those written alike are paired."""
     spellings = [_spelling(element, match) for element in actual]
-    free = Counter(spellings)
+    spelling_counts = Counter(spellings)
     unmatched_expected: list[Any] = []
     for element in expected:
         spelling = _spelling(element, match)
-        if free[spelling] > 0:
-            free[spelling] -= 1
+        if spelling_counts[spelling] > 0:
+            spelling_counts[spelling] -= 1
         else:
             unmatched_expected.append(element)
     unmatched_actual: list[Any] = []
     for element, spelling in zip(actual, spellings, strict=True):
-        if free[spelling] > 0:
-            free[spelling] -= 1
+        if spelling_counts[spelling] > 0:
+            spelling_counts[spelling] -= 1
             unmatched_actual.append(element)
     return unmatched_expected, unmatched_actual
 
@@ -347,17 +352,17 @@ def _folded(document: Any, match: Match) -> Any:
 
 def _first(differences: Any) -> Difference | None:
     """Return the first difference that nobody would accept, else the first, with its place."""
-    first: Difference | None = None
+    first_difference: Difference | None = None
     for difference, prefix in differences:
         if difference is None:
             continue
-        placed = Difference(
+        placed_difference = Difference(
             difference.label, prefix + difference.text, difference.arguable
         )
-        if not placed.arguable:
-            return placed
-        first = first or placed
-    return first
+        if not placed_difference.arguable:
+            return placed_difference
+        first_difference = first_difference or placed_difference
+    return first_difference
 
 
 def _other_type(expected: Any, actual: Any, match: Match) -> Difference:
