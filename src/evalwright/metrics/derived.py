@@ -238,6 +238,14 @@ def _averaged(column: Column, over: str, of: str, level: float, seed: int) -> Es
         few = within_classes(
             flat, np.ones(len(table), np.int64), count, unit, point, level
         )
+    greatest = 100.0 if registry.is_of_sums(of) else None
+    if bounded:
+        greatest = 1.0
+    # The effective number of units is that of a sample in which each value of the slice had as few
+    # as the smallest.
+    filled_sizes = sizes[sizes > 0]
+    smallest_size = filled_sizes.min() if len(filled_sizes) else 1
+    effective_units = min(len(table), max(1, smallest_size * len(filled_sizes)))
     estimate = estimate_of_sums(
         table,
         statistic,
@@ -245,18 +253,8 @@ def _averaged(column: Column, over: str, of: str, level: float, seed: int) -> Es
         level=level,
         seed=seed,
         scale=1.0 if bounded or of == "mean" else 100.0,
-        greatest=1.0 if bounded else 100.0 if registry.is_of_sums(of) else None,
-        # The effective number of units is that of a sample in which each value of the slice had as
-        # few as the smallest.
-        effective_units=int(
-            min(
-                len(table),
-                max(
-                    1,
-                    (sizes[sizes > 0].min() if sizes.any() else 1) * (sizes > 0).sum(),
-                ),
-            )
-        ),
+        greatest=greatest,
+        effective_units=int(effective_units),
     )
     if few:
         low, high, error, method = few

@@ -221,8 +221,9 @@ def _bca(
     for z in (bias - reach, bias + reach):
         shrink = 1 - acceleration * z
         # Beyond the pole of the correction formula the percentile is the end of the distribution.
-        ends.append(
-            normal_cdf(bias + z / shrink) if shrink > 0 else (0.0 if z < 0 else 1.0)
-        )
+        end = 0.0 if z < 0 else 1.0
+        if shrink > 0:
+            end = normal_cdf(bias + z / shrink)
+        ends.append(end)
     low, high = np.quantile(replicates, ends)
     return float(low), float(high)

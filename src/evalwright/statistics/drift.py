@@ -512,13 +512,15 @@ def forecast_detectable(drift: Drift, *, n_rounds: int = FORECAST_ROUNDS) -> Det
     matters = MATTERING_CHANGE * drift.spread
     if change <= matters:
         return Detectable(change, None)
-    more = [n_items for n_items in ITEM_NUMBERS if n_items > drift.n_items]
+    larger_numbers = [n_items for n_items in ITEM_NUMBERS if n_items > drift.n_items]
     advised = bisect.bisect_left(
-        more,
+        larger_numbers,
         FORECAST_POWER,
         key=lambda n_items: forecast.share_seen(matters, n_items),
     )
-    return Detectable(change, more[advised] if advised < len(more) else None)
+    return Detectable(
+        change, larger_numbers[advised] if advised < len(larger_numbers) else None
+    )
 
 
 class _Forecast:

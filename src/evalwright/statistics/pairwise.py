@@ -740,13 +740,12 @@ def _iterate_gaps(
     step = max(1, _CELLS // max(1, len(row_scores)))
     for begin in range(0, len(others), step):
         places = others[begin : begin + step]
-        there = (
-            has
-            if right[1] is None
-            else right[1][places]
-            if has is None
-            else right[1][places] & has
-        )
+        if right[1] is None:
+            there = has
+        elif has is None:
+            there = right[1][places]
+        else:
+            there = right[1][places] & has
         gaps = row_scores - right[0][places]
         if there is not None:
             there = np.broadcast_to(there, gaps.shape)

@@ -153,11 +153,9 @@ def best_draws(
         return (between + within / draws) * (per_item + draws * per_draw)
 
     ratio = within * per_item
-    exact = (
-        math.sqrt(ratio / (between * per_draw))
-        if between > 0
-        else (math.inf if ratio > 0 else 0.0)
-    )
+    exact = math.inf if ratio > 0 else 0.0
+    if between > 0:
+        exact = math.sqrt(ratio / (between * per_draw))
     low = int(min(max(1.0, math.floor(min(exact, most))), most))
     return min((low, min(low + 1, most)), key=lambda draws: (price(draws), draws))
 
