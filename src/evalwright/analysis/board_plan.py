@@ -331,17 +331,7 @@ class _Planner:
         members = [
             column.name
             for column in self.columns
-            if all(
-                value.lower()
-                in {
-                    text.lower()
-                    for member in metadata_texts(
-                        self.metadata[column.name].get(key, "")
-                    )
-                    for text in (member, value_title(key, member))
-                }
-                for key, value in value_by_key.items()
-            )
+            if _has_values(self.metadata[column.name], value_by_key)
         ]
         if members:
             values = {
@@ -706,6 +696,18 @@ def _with_ranks(
         ranks=tuple(None if row is None else node_ranks.ranks[row] for row in rows),
         letters=tuple("" if row is None else letters[row] for row in rows),
     )
+
+
+def _has_values(
+    metadata: Mapping[str, object], value_by_key: Mapping[str, str]
+) -> bool:
+    """Return whether a task's metadata has these values, as they are written or shown."""
+    for key, value in value_by_key.items():
+        texts = metadata_texts(metadata.get(key, ""))
+        titles = [value_title(key, text) for text in texts]
+        if value.lower() not in {text.lower() for text in (*texts, *titles)}:
+            return False
+    return True
 
 
 def _gives(scores: NodeScores, node: BoardNode) -> bool:

@@ -380,7 +380,7 @@ def reorder(node: BoardNode, order: Sequence[int]) -> BoardNode:
         node: the node.
         order: the present position of each model, in the new order.
     """
-    place_by_index = {index: place for place, index in enumerate(order)}
+    position_by_index = {index: position for position, index in enumerate(order)}
     return replace(
         node,
         estimates=tuple(node.estimates[index] for index in order),
@@ -388,9 +388,9 @@ def reorder(node: BoardNode, order: Sequence[int]) -> BoardNode:
         letters=tuple(node.letters[index] for index in order) if node.letters else (),
         reasons=dict(
             sorted(
-                (place_by_index[index], reason)
+                (position_by_index[index], reason)
                 for index, reason in node.reasons.items()
-                if index in place_by_index
+                if index in position_by_index
             )
         ),
         parts=tuple(reorder(part, order) for part in node.parts),

@@ -564,11 +564,11 @@ def _corrected_rows(
             np.asarray(~np.isnan(corrected.differences.low).all(axis=1)),
             lower_is_better=False,
         )
-        for place, index in enumerate(corrected.compared):
+        for position, index in enumerate(corrected.compared):
             ranks[index] = (
-                (int(together.low[place]), int(together.high[place])),
-                (int(separately.low[place]), int(separately.high[place])),
-                letters[place] if letters else "",
+                (int(together.low[position]), int(together.high[position])),
+                (int(separately.low[position]), int(separately.high[position])),
+                letters[position] if letters else "",
             )
     else:
         ranks = dict.fromkeys(corrected.compared, ((1, 1), (1, 1), ""))

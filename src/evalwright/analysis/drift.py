@@ -444,9 +444,9 @@ def _score_table(
     """Arrange the scores of some items as (repeats, items), nan where there is none."""
     width = max(len(scores.get(key, ())) for key in keys)
     table = np.full((width, len(keys)), np.nan)
-    for place, key in enumerate(keys):
+    for key_index, key in enumerate(keys):
         repeats = scores.get(key, ())
-        table[: len(repeats), place] = repeats
+        table[: len(repeats), key_index] = repeats
     return table
 
 
@@ -455,8 +455,8 @@ def _text_table(
 ) -> NDArray[np.int64]:
     width = max(len(texts.get(key, ())) for key in keys) or 1
     table = np.full((width, len(keys)), MISSING_TEXT, np.int64)
-    for place, key in enumerate(keys):
+    for key_index, key in enumerate(keys):
         for repeat, digest in enumerate(texts.get(key, ())):
             if digest is not None:
-                table[repeat, place] = digest
+                table[repeat, key_index] = digest
     return table

@@ -138,13 +138,13 @@ def read_record(path: Path) -> list[RecordedRound]:
     if not path.exists():
         return []
     rounds: list[RecordedRound] = []
-    items: dict[str, Sequence[str]] = {}
+    item_keys_by_task: dict[str, Sequence[str]] = {}
     with failing_as(RunError, f"'{path}' cannot be read"):
         lines = path.read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines, 1):
         try:
             fields = from_json(line)
-            rounds.append(_read_round(fields, items))
+            rounds.append(_read_round(fields, item_keys_by_task))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise RunError(
                 f"{path}:{number}: the line is not that of a round of `entries drift`"
@@ -154,22 +154,24 @@ def read_record(path: Path) -> list[RecordedRound]:
 
 
 def _read_round(
-    fields: Mapping[str, Any], items: dict[str, Sequence[str]]
+    fields: Mapping[str, Any], item_keys_by_task: dict[str, Sequence[str]]
 ) -> RecordedRound:
     """Read a line. items: the items of the lines before, by task; it is kept up to date."""
     tasks = {}
     for name, task in fields["tasks"].items():
-        items[name] = [str(key) for key in task.get("items", items.get(name, ()))]
+        item_keys_by_task[name] = [
+            str(key) for key in task.get("items", item_keys_by_task.get(name, ()))
+        ]
         tasks[name] = RecordedTask(
             str(task["metric"]),
             bool(task["share"]),
             {
-                key: [_score(row[place]) for row in task["scores"]]
-                for place, key in enumerate(items[name])
+                key: [_score(row[key_index]) for row in task["scores"]]
+                for key_index, key in enumerate(item_keys_by_task[name])
             },
             {
-                key: [_digest(row, place) for row in task["texts"]]
-                for place, key in enumerate(items[name])
+                key: [_digest(row, key_index) for row in task["texts"]]
+                for key_index, key in enumerate(item_keys_by_task[name])
             },
         )
     date = str(fields["date"])
@@ -189,8 +191,8 @@ def _score(number: float | None) -> float:
     return math.nan if number is None else float(number)
 
 
-def _digest(row: str, place: int) -> int | None:
-    digits = row[place * TEXT_DIGITS : (place + 1) * TEXT_DIGITS]
+def _digest(row: str, item_index: int) -> int | None:
+    digits = row[item_index * TEXT_DIGITS : (item_index + 1) * TEXT_DIGITS]
     return None if digits == NO_TEXT else int(digits, 16)
 
 
@@ -201,18 +203,18 @@ def write_record(path: Path, rounds: Sequence[RecordedRound]) -> None:
         RunError: it cannot be written.
     """
     lines = []
-    items: dict[str, list[str]] = {}
+    item_keys_by_task: dict[str, list[str]] = {}
     for recorded in rounds:
         tasks = {}
         for name, task in sorted(recorded.tasks.items()):
             keys = sorted(task.scores)
             n_repeats = max((len(row) for row in task.scores.values()), default=0)
-            named = {} if items.get(name) == keys else {"items": keys}
-            items[name] = keys
+            items_field = {} if item_keys_by_task.get(name) == keys else {"items": keys}
+            item_keys_by_task[name] = keys
             tasks[name] = {
                 "metric": task.metric,
                 "share": task.is_share,
-                **named,
+                **items_field,
                 "scores": [
                     [_written_score(task.scores[key], repeat) for key in keys]
                     for repeat in range(n_repeats)
@@ -256,8 +258,8 @@ def with_round(
     names = [recorded.round for recorded in rounds]
     if newest.round not in names:
         return [*rounds, newest]
-    place = names.index(newest.round)
-    return [*rounds[:place], newest, *rounds[place + 1 :]]
+    position = names.index(newest.round)
+    return [*rounds[:position], newest, *rounds[position + 1 :]]
 
 
 def follow(rounds: Sequence[RecordedRound], n_subjects: int = 1) -> Followed:
@@ -328,7 +330,7 @@ def _measure(
     drifts = []
     for name in names:
         task = stretch[0].tasks[name]
-        items = [
+        items_by_round = [
             ItemsOfRound(
                 recorded.round,
                 recorded.date,
@@ -341,7 +343,7 @@ def _measure(
             measure_items(
                 name,
                 task.metric,
-                items,
+                items_by_round,
                 alpha=ALPHA / n_subjects / len(names),
                 is_share=task.is_share,
             )
@@ -431,8 +433,10 @@ def mark_board(
     )
     sentences = dict.fromkeys(row.drift.sentence for row in rows if row.drift)
     notes = tuple(f"‡ {sentence}" for sentence in sentences)
-    more = tuple(mark_board(further, followed, runs) for further in board.more)
-    return replace(board, rows=rows, notes=(*board.notes, *notes), more=more)
+    further_boards = tuple(
+        mark_board(further, followed, runs) for further in board.more
+    )
+    return replace(board, rows=rows, notes=(*board.notes, *notes), more=further_boards)
 
 
 def _mark_of(run: Run, followed: Mapping[str, Followed]) -> DriftMark | None:

@@ -483,8 +483,8 @@ def _changes_of_task(
         yield SCORING, f"scoring {_from_to(*sides)}"
 
 
-def _parts_differ(definitions: Sequence[Mapping[str, Any]], part: str) -> bool:
-    sides = [definition.get(part) for definition in definitions]
+def _parts_differ(definitions: Sequence[Mapping[str, Any]], section: str) -> bool:
+    sides = [definition.get(section) for definition in definitions]
     return not is_same_part(*sides)
 
 

@@ -92,9 +92,11 @@ def _panel_of(
         for spec in task.get("metric_specs") or ()
         if spec["scorer"] == scorer["name"]
     ]
-    results = {metric.label: metric for metric in run.task(task["name"]).metrics}
+    metric_by_label = {
+        metric.label: metric for metric in run.task(task["name"]).metrics
+    }
     labels = {spec["kind"]: spec["label"] for spec in specs}
-    differ = results.get(labels.get(JUDGES_DIFFER, ""))
+    differ = metric_by_label.get(labels.get(JUDGES_DIFFER, ""))
     if differ is None:
         return None
     label_by_part = {
@@ -106,7 +108,7 @@ def _panel_of(
     for entry in judges:
         role = str(entry["role"] if isinstance(entry, Mapping) else entry)
         label = label_by_part.get(part_of_judge(scorer["kind"], role), "")
-        alone = results.get(label)
+        alone = metric_by_label.get(label)
         panel_judges.append(
             PanelJudge(
                 role,

@@ -47,14 +47,18 @@ def published_judges(run: Run) -> dict[str, tuple[str, str]]:
 
     Imported records name them in the options of their scorers and play no role here.
     """
-    judges = dict.fromkeys(
-        judge
-        for task in run.data["tasks"]
-        if isinstance(task["definition"], dict) and task["definition"].get("dialect")
-        for scorer in task["scorers"]
-        if scorer.get("kind") == task["definition"]["dialect"]
-        and isinstance(judge := scorer.get("options", {}).get("judge"), str)
-    )
+    judges: dict[str, None] = {}
+    for task in run.data["tasks"]:
+        definition = task["definition"]
+        dialect = definition.get("dialect") if isinstance(definition, dict) else None
+        if not dialect:
+            continue
+        for scorer in task["scorers"]:
+            if scorer.get("kind") != dialect:
+                continue
+            judge = scorer.get("options", {}).get("judge")
+            if isinstance(judge, str):
+                judges[judge] = None
     if not judges:
         return {}
     names = ", ".join(judges)

@@ -208,17 +208,19 @@ class _Costs:
     clusters: dict[str, int] = field(default_factory=dict)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        item = str(row["id"])
+        item_key = str(row["id"])
         score = row["scores"].get(self.scorer, {}).get("value")
         costs = [response.get("cost") for response in row.get("responses") or ()]
         is_priced = bool(costs) and None not in costs
         cost = sum(map(float, costs)) if is_priced else NAN
-        self.costs[item] = self.costs.get(item, 0.0) + cost
-        self.scores[item] = self.scores.get(item, 0.0) + (
+        self.costs[item_key] = self.costs.get(item_key, 0.0) + cost
+        self.scores[item_key] = self.scores.get(item_key, 0.0) + (
             NAN if score is None else float(score)
         )
         cluster = str(row.get("cluster") or "")
-        self.clusters[item] = cluster_code(cluster, hashed(f"{row['task']}\0{item}"))
+        self.clusters[item_key] = cluster_code(
+            cluster, hashed(f"{row['task']}\0{item_key}")
+        )
 
 
 def cost_of_right_answer(run: Run) -> Estimate | str:

@@ -119,7 +119,8 @@ def _recorded_model(
             continue
         name = str(recorded.get("name", ""))
         price = prices.get(name) or prices.get("")
-        if price is None and (recorded_price := recorded.get("price")):
+        recorded_price = recorded.get("price")
+        if price is None and recorded_price:
             price = Price(recorded_price["input"], recorded_price["output"])
         return RoleModel(role, name, "provider" not in recorded, price)
     return RoleModel(role, "", False, None)
@@ -146,36 +147,43 @@ def forecast_judges(
         own_shares: by planned model, the share of its requests that no other has.
     """
     task = planned[0].tasks[number]
-    second_readers = _second_reader_roles(task)
     for role_model in role_models:
-        role = role_model.role
-        if role not in task.roles:
+        if role_model.role not in task.roles:
             continue
         forecasts = []
         for model in planned:
             draws = model.tasks[number].draws
             n_answers = forecast.n_used * draws * own_shares[model.name]
-            measured = _measured_requests(role, forecast.task, model, sources)
-            if measured is not None:
-                forecasts.append(
-                    _forecast_measured(role_model, *measured, n_answers, level)
+            forecasts.append(
+                _forecast_role(
+                    role_model, model, task, forecast, n_answers, sources, level
                 )
-            elif role in second_readers:
-                usage = forecast.models[model.name]
-                requests = _forecast_requests(
-                    forecast.task, model, n_answers, sources, level
-                )
-                forecasts.append(
-                    _forecast_unsure(role_model, usage, requests, n_answers)
-                )
-            elif (scorer := _consistency_scorer(task, role)) and role_model.name:
-                usage = forecast.models[model.name]
-                forecasts.append(
-                    _forecast_consistency(role_model, scorer, usage, n_answers)
-                )
-            else:
-                forecasts.append(_unknown_forecast(role_model))
+            )
         yield sum_judges(forecasts)
+
+
+def _forecast_role(
+    role_model: RoleModel,
+    model: PlannedModel,
+    task: Task,
+    forecast: TaskForecast,
+    n_answers: float,
+    sources: Sequence[MeasuredRun],
+    level: float,
+) -> JudgeForecast:
+    """Forecast what a role takes for one model's answers: as measured, else by the scorers."""
+    role = role_model.role
+    measured = _measured_requests(role, forecast.task, model, sources)
+    if measured is not None:
+        return _forecast_measured(role_model, *measured, n_answers, level)
+    usage = forecast.models[model.name]
+    if role in _second_reader_roles(task):
+        requests = _forecast_requests(forecast.task, model, n_answers, sources, level)
+        return _forecast_unsure(role_model, usage, requests, n_answers)
+    scorer = _consistency_scorer(task, role)
+    if scorer is not None and role_model.name:
+        return _forecast_consistency(role_model, scorer, usage, n_answers)
+    return _unknown_forecast(role_model)
 
 
 def sum_judges(forecasts: Sequence[JudgeForecast]) -> JudgeForecast:

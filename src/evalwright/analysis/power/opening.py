@@ -110,9 +110,10 @@ def run_pilot(
     n_prompts = len(planned_runs) // len(models)
     finished: dict[int, Run] = {}
     for index, planned in enumerate(planned_runs):
-        if (planned.folder / RUN_FILE).exists() and not (
-            run := open_run(planned.folder)
-        ).n_missing:
+        if not (planned.folder / RUN_FILE).exists():
+            continue
+        run = open_run(planned.folder)
+        if not run.n_missing:
             finished[index] = run
     # A model of which one prompt is left is asked with all: stored answers cost nothing.
     remaining = sorted(

@@ -399,11 +399,11 @@ def _compare_texts(rows: Sequence[tuple[Any, ...]]) -> OddOneOut:
 def _compare_scores(items: Sequence[ComparedItem]) -> ExchangeTest | None:
     """Compare scores between 0 and 1, which can be averaged over tasks."""
     rows = [
-        (item.score, *item.our_scores)
-        for item in items
+        (compared.score, *compared.our_scores)
+        for compared in items
         if all(
             score is not None and 0 <= score <= 1
-            for score in (item.score, *item.our_scores)
+            for score in (compared.score, *compared.our_scores)
         )
     ]
     if not rows:

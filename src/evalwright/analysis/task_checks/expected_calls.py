@@ -193,17 +193,17 @@ def _fault_of_arguments(call: ExpectedCall, tool: ToolDefinition) -> str:
     return ""
 
 
-def _without_formats(part: Any) -> Any:
+def _without_formats(schema: Any) -> Any:
     """Return a schema without `format`, which is a hint: providers know other ones than we do."""
-    if isinstance(part, Mapping):
+    if isinstance(schema, Mapping):
         return {
             key: _without_formats(inner)
-            for key, inner in part.items()
+            for key, inner in schema.items()
             if key != "format" or not isinstance(inner, str)
         }
-    if isinstance(part, list):
-        return [_without_formats(inner) for inner in part]
-    return part
+    if isinstance(schema, list):
+        return [_without_formats(inner) for inner in schema]
+    return schema
 
 
 def _fits(schema: object, argument: object) -> bool:
