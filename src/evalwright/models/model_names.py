@@ -39,13 +39,9 @@ def not_a_model_name(name: str, providers: Collection[str]) -> ConfigurationErro
     provider = name.partition("/")[0]
     if provider in providers:
         row = table.find(provider)
-        example = (
-            EXAMPLES[provider][0]
-            if provider in EXAMPLES
-            else row.example
-            if row
-            else ""
-        )
+        example = row.example if row else ""
+        if provider in EXAMPLES:
+            example = EXAMPLES[provider][0]
         return ConfigurationError(
             f"'{name}' names no model after the provider: it must be 'provider/name',"
             f" for example '{example or f'{provider}/NAME'}'."

@@ -269,10 +269,12 @@ def _possible_inputs(
 def _inputs_of_lines(
     lines: Sequence[str], line_counts: Mapping[str, Collection[int]]
 ) -> Iterator[str]:
-    for place, line in enumerate(lines):
+    for line_index, line in enumerate(lines):
         for first in (line.lstrip(), line.partition(":")[2].lstrip()):
             for n_lines in sorted(line_counts.get(first.rstrip(), ()), reverse=True):
-                yield "\n".join([first, *lines[place + 1 : place + n_lines]]).strip()
+                yield "\n".join(
+                    [first, *lines[line_index + 1 : line_index + n_lines]]
+                ).strip()
 
 
 def _describe_request(request: Request) -> str:

@@ -135,7 +135,7 @@ def board_page(
     from markupsafe import Markup
 
     page_record = compact_record(record)
-    data = json.dumps(page_record, ensure_ascii=False, separators=(",", ":"))
+    page_json = json.dumps(page_record, ensure_ascii=False, separators=(",", ":"))
     shown_nodes = _static_nodes(page_record)
     return fill_page(
         "board",
@@ -144,7 +144,7 @@ def board_page(
         scripts=("page.js", "board.js"),
         lede=lede,
         # No "<" of a name may end the block or begin a comment in it.
-        data=Markup(data.replace("<", "\\u003c")),
+        data=Markup(page_json.replace("<", "\\u003c")),
         notes=doc.Notes(page_record.get("notes", ())),
         heads=[_static_head(node) for node in shown_nodes],
         rows=_static_rows(page_record, shown_nodes),

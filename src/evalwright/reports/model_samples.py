@@ -172,7 +172,7 @@ def read_samples(
             most,
             min(most, fair_share),
             _judges_of(records[task.name], judges),
-            [part for part in slices if part.task == task.name],
+            [slice_keys for slice_keys in slices if slice_keys.task == task.name],
         )
         for task in tasks
     }
@@ -219,7 +219,7 @@ class _TaskReader:
         self._low = _Lowest(most_low)
         self._unsure = _Lowest(most_other)
         self._disputed = _Lowest(most_other)
-        self._by_slice = {part.name: _Lowest(1) for part in self._slices}
+        self._by_slice = {slice_keys.name: _Lowest(1) for slice_keys in self._slices}
         self._n_judged = 0
         self._n_disputed = 0
         self._judge_counts = {(judge.scorer, judge.name): [0, 0, 0] for judge in judges}
@@ -244,9 +244,9 @@ class _TaskReader:
         if score.get("unsure"):
             self._unsure.add(number, row)
         metadata = row.get("metadata") or {}
-        for part in self._slices if is_low else ():
-            if part.contains(metadata):
-                self._by_slice[part.name].add(number, row)
+        for slice_keys in self._slices if is_low else ():
+            if slice_keys.contains(metadata):
+                self._by_slice[slice_keys.name].add(number, row)
 
     def _count_labels(self, row: Mapping[str, Any]) -> None:
         for scorer, score in row["scores"].items():

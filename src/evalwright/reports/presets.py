@@ -159,7 +159,9 @@ def preferred_node(preset: Preset, runs: Sequence[Run]) -> str:
     """
     if preset.rank_by == OVER_ACCURACIES:
         names = _accuracy_tasks(runs)
-        return names[0] if len(names) == 1 else ACCURACY_TITLE if names else ""
+        if len(names) == 1:
+            return names[0]
+        return ACCURACY_TITLE if names else ""
     has_number = any(
         group.name.endswith(f":{preset.rank_by}")
         and any(has_value(metric.estimate) for metric in group.metrics)
@@ -229,8 +231,8 @@ def _with_facts(board: Board, facts: Sequence[ModelFacts]) -> Board:
         )
         for row in board.rows
     )
-    more = tuple(_with_facts(unit_board, facts) for unit_board in board.more)
-    return replace(board, rows=rows, more=more)
+    further_boards = tuple(_with_facts(unit_board, facts) for unit_board in board.more)
+    return replace(board, rows=rows, more=further_boards)
 
 
 def _fact_columns(board: Board) -> list[str]:

@@ -83,12 +83,12 @@ def as_section(section: Any) -> Mapping[str, Any]:
 def template_text(record: Mapping[str, Any]) -> str:
     """Write a task's prompt template, its parts under their names."""
     prompt = as_section(as_section(record.get("definition")).get("prompt"))
-    parts = [
+    named_templates = [
         f"{name}: {prompt[name]}"
         for name in ("system", "user", "prefill")
         if isinstance(prompt.get(name), str) and prompt[name]
     ]
-    return "\n".join(parts)
+    return "\n".join(named_templates)
 
 
 def prompt_hash(record: Mapping[str, Any]) -> str:

@@ -124,19 +124,19 @@ def push_run(
     _check_pushable(run)
     sha256 = run.verify()
     images = _checked_images(run)
-    place = destination.child(_check_name(run.name))
-    bucket = Bucket(place.bucket)
+    address = destination.child(_check_name(run.name))
+    bucket = Bucket(address.bucket)
 
     record = _bucket_form(_record_fields(run), sha256)
-    there = _read_record(bucket, place)
+    there = _read_record(bucket, address)
     if there is not None and there.content != record and not replace:
-        _check_replaceable(there.fields, run.data, str(place))
+        _check_replaceable(there.fields, run.data, str(address))
 
-    stored_sizes = bucket.sizes(place.key)
-    named_keys = {place.child(RUN_FILE).key}
+    stored_sizes = bucket.sizes(address.key)
+    named_keys = {address.child(RUN_FILE).key}
     files = {f"samples.{sha256[:_HASH_CHARS]}.jsonl": run.samples_file, **images}
     for name, path in files.items():
-        key = place.child(name).key
+        key = address.child(name).key
         named_keys.add(key)
         if stored_sizes.get(key) != path.stat().st_size:
             with failing_as(RunError, f"'{path}' cannot be uploaded"):
@@ -144,7 +144,7 @@ def push_run(
     if there is not None and there.content == record:
         return "unchanged"
 
-    record_key = place.child(RUN_FILE).key
+    record_key = address.child(RUN_FILE).key
     try:
         bucket.put(
             record_key,
@@ -154,11 +154,11 @@ def push_run(
         )
     except ObjectChanged:
         raise RunError(
-            f"{place} was written by another process meanwhile, and was left as it is:"
+            f"{address} was written by another process meanwhile, and was left as it is:"
             " look at it, then push again."
         ) from None
     for key in stored_sizes.keys() - named_keys:
-        if _STALE_NAMES.fullmatch(key.removeprefix(f"{place.key}/")):
+        if _STALE_NAMES.fullmatch(key.removeprefix(f"{address.key}/")):
             bucket.delete(key)
     return "written" if there is None else "replaced"
 
@@ -228,7 +228,7 @@ def _encode(fields: Mapping[str, Any], samples: Mapping[str, str]) -> bytes:
 
 
 def _check_replaceable(
-    old: Mapping[str, Any], new: Mapping[str, Any], place: str
+    old: Mapping[str, Any], new: Mapping[str, Any], address: str
 ) -> None:
     """Raise RunError unless the new record is a later state of the same evaluation."""
     old_model = old.get("model")
@@ -236,12 +236,12 @@ def _check_replaceable(
     described = printable(f"{old.get('id')} ({model}, started {old.get('started')})")
     if not old.get("identity") or old["identity"] != new.get("identity"):
         raise RunError(
-            f"{place} holds another run, {described}: choose another folder or name, or"
+            f"{address} holds another run, {described}: choose another folder or name, or"
             " replace it with --replace."
         )
     if str(new.get("started")) < str(old.get("started")):
         raise RunError(
-            f"{place} holds a later state of this run, {described}: leave it, or"
+            f"{address} holds a later state of this run, {described}: leave it, or"
             " replace it with --replace."
         )
 
@@ -590,10 +590,12 @@ def _download_images(bucket: Bucket, address: BucketAddress, run: Run) -> None:
     with ThreadPoolExecutor(DOWNLOAD_THREADS) as pool:
 
         def download(name: str) -> int:
-            place = address.child(f"{IMAGES_FOLDER}/{name}")
-            sha256 = bucket.download(place.key, folder / name, MOST_PICTURE_BYTES)
+            image_address = address.child(f"{IMAGES_FOLDER}/{name}")
+            sha256 = bucket.download(
+                image_address.key, folder / name, MOST_PICTURE_BYTES
+            )
             if sha256 != name.partition(".")[0]:
-                raise RunError(f"{place} was changed. Push the run again.")
+                raise RunError(f"{image_address} was changed. Push the run again.")
             return (folder / name).stat().st_size
 
         # In portions, so that a hostile run is refused before all of it has come.

@@ -126,8 +126,8 @@ def parse_bucket_address(text: str) -> BucketAddress:
             " AWS_SECRET_ACCESS_KEY, or AWS_PROFILE."
         )
     key = path.strip("/")
-    parts = key.split("/") if key else []
-    is_plain = all(part not in ("", ".", "..") for part in parts)
+    segments = key.split("/") if key else []
+    is_plain = all(segment not in ("", ".", "..") for segment in segments)
     if (
         not is_bucket_address(text)
         or not _BUCKET_NAME.fullmatch(bucket)
@@ -414,36 +414,36 @@ class Bucket:
         return True
 
     def _call(self, operation: str, key: str | None, **fields: Any) -> Any:
-        place = self.address(str(fields.get("Prefix", "")) if key is None else key)
+        address = self.address(str(fields.get("Prefix", "")) if key is None else key)
         keyed = {} if key is None else {"Key": key}
-        with self._explaining(place):
+        with self._explaining(address):
             method: Callable[..., Any] = getattr(self._client, operation)
             return method(Bucket=self.name, **keyed, **fields)
 
     @contextmanager
-    def _explaining(self, place: BucketAddress) -> Iterator[None]:
+    def _explaining(self, address: BucketAddress) -> Iterator[None]:
         """Turn errors of botocore into ours."""
         try:
             from botocore import exceptions as aws
         except ImportError:
-            raise MissingExtra(f"'{place}'", "s3", "botocore") from None
+            raise MissingExtra(f"'{address}'", "s3", "botocore") from None
 
         try:
             yield
         except aws.ClientError as error:
-            raise _client_error(error, place) from None
+            raise _client_error(error, address) from None
         except (aws.NoCredentialsError, aws.PartialCredentialsError):
             raise BucketError(
-                f"There are no AWS credentials for {place}: set AWS_ACCESS_KEY_ID and"
+                f"There are no AWS credentials for {address}: set AWS_ACCESS_KEY_ID and"
                 " AWS_SECRET_ACCESS_KEY, or AWS_PROFILE for a profile of ~/.aws."
             ) from None
         except (aws.ConnectionError, aws.HTTPClientError) as error:
             raise BucketError(
-                f"The server of {place} cannot be reached: {_shorten(error)}. Check the"
+                f"The server of {address} cannot be reached: {_shorten(error)}. Check the"
                 " network and the endpoint (AWS_ENDPOINT_URL_S3), or try again later."
             ) from None
         except (aws.BotoCoreError, ValueError) as error:
-            raise BucketError(f"{place} cannot be used: {_shorten(error)}.") from None
+            raise BucketError(f"{address} cannot be used: {_shorten(error)}.") from None
 
 
 def _connect() -> Any:
@@ -490,20 +490,20 @@ def _broken_connections() -> tuple[type[Exception], ...]:
     )
 
 
-def _client_error(error: Any, place: BucketAddress) -> BucketError:
+def _client_error(error: Any, address: BucketAddress) -> BucketError:
     code = _code_of(error)
     if code in _CHANGED_CODES:
         return ObjectChanged(
-            f"{place} was written by another process meanwhile: run the same command"
+            f"{address} was written by another process meanwhile: run the same command"
             " again."
         )
     if code in _NO_CONDITIONS_CODES:
-        return NoConditions(f"{place}: the server does not support this request.")
+        return NoConditions(f"{address}: the server does not support this request.")
     if code in _MISSING_CODES:
-        return ObjectMissing(f"There is no object {place}: check the address.")
+        return ObjectMissing(f"There is no object {address}: check the address.")
     message = error.response.get("Error", {}).get("Message", "")
     advice = _ADVICE_BY_CODE.get(code, _shorten(f"{message}".rstrip(".")))
-    return BucketError(f"{place} cannot be used: {advice} ({_shorten(code)}).")
+    return BucketError(f"{address} cannot be used: {advice} ({_shorten(code)}).")
 
 
 def _code_of(error: Any) -> str:

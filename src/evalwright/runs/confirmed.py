@@ -425,7 +425,9 @@ class _TaskAgain:
         counted = self._run.data["schema"] > 1
         self._compare_counts(again, _COUNTS if counted else _OLD_COUNTS)
         if counted:
-            task = {key: part for key, part in task.items() if key not in SELDOM}
+            task = {
+                key: recorded for key, recorded in task.items() if key not in SELDOM
+            }
             task |= {
                 key: again[key]
                 for key in (*_COUNTS, "failures", *SELDOM)
@@ -620,7 +622,11 @@ class _TaskAgain:
         names = {metric["label"], metric["label"].partition(",")[0]}
         columns = [
             column.values,
-            *(part for name, part in column.parts.items() if name in names),
+            *(
+                part_values
+                for name, part_values in column.parts.items()
+                if name in names
+            ),
         ]
         less = MetricResult.from_dict(metric).less_is_better
         for values in columns:

@@ -124,8 +124,8 @@ def _impossible(record: Mapping[str, Any]) -> Iterator[str]:
     for number, task in enumerate(record["tasks"]):
         yield from _task_faults(task, f"tasks.{number}")
     for number, group in enumerate(record.get("groups") or ()):
-        for place, metric in enumerate(group.get("metrics") or ()):
-            yield from _metric_faults(metric, f"groups.{number}.metrics.{place}")
+        for metric_index, metric in enumerate(group.get("metrics") or ()):
+            yield from _metric_faults(metric, f"groups.{number}.metrics.{metric_index}")
 
 
 def _part_faults(record: Mapping[str, Any]) -> Iterator[str]:

@@ -835,13 +835,9 @@ def _range_as_shown(
 
 def _as_shown(form: Form, scores: Any) -> Any:
     """Convert a score, or an array of scores, to the metric's direction."""
-    return (
-        -scores
-        if form == "negated"
-        else 1.0 - scores
-        if form == "complement"
-        else scores
-    )
+    if form == "negated":
+        return -scores
+    return 1.0 - scores if form == "complement" else scores
 
 
 def _forms(main: MetricResult) -> tuple[Form, ...]:

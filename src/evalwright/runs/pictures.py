@@ -100,10 +100,12 @@ def _drawn(image: Image) -> Picture | str:
         pixels = PIL.ImageOps.exif_transpose(_in_8_bits(source))
     pixels.thumbnail((LONGEST_EDGE_PIXELS, LONGEST_EDGE_PIXELS))
     is_lossy = image.data.startswith(b"\xff\xd8") or image.data[12:16] == _LOSSY_WEBP
-    data, suffix = _written(pixels, is_lossy=is_lossy)
-    if len(data) > MOST_PICTURE_BYTES:
+    encoded, suffix = _written(pixels, is_lossy=is_lossy)
+    if len(encoded) > MOST_PICTURE_BYTES:
         return TOO_LARGE
-    return Picture(data, suffix, width, height) if is_picture(data) else NOT_DECODED
+    return (
+        Picture(encoded, suffix, width, height) if is_picture(encoded) else NOT_DECODED
+    )
 
 
 def _in_8_bits(source: Pixels) -> Pixels:

@@ -170,9 +170,11 @@ def paired_scores(
     keys, in_a, in_b = np.intersect1d(
         a.keys, b.keys, assume_unique=True, return_indices=True
     )
-    clusters = (
-        a.clusters[in_a] if a.clustered else b.clusters[in_b] if b.clustered else None
-    )
+    clusters = None
+    if a.clustered:
+        clusters = a.clusters[in_a]
+    elif b.clustered:
+        clusters = b.clusters[in_b]
     values = np.stack([a.values[in_a], b.values[in_b]])
     return keys, values, np.stack([a.missing[in_a], b.missing[in_b]]), clusters
 

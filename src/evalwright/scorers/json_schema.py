@@ -188,16 +188,16 @@ def _faults(
 
 def _referred(reference: Any, root: Schema) -> Schema:
     """Return the schema that a `$ref` within the same document names."""
-    place: Any = root
+    node: Any = root
     steps = str(reference).removeprefix("#").strip("/").split("/")
     for step in filter(None, steps):
         name = step.replace("~1", "/").replace("~0", "~")
-        place = place.get(name) if isinstance(place, Mapping) else None
-    if not str(reference).startswith("#") or not isinstance(place, bool | Mapping):
+        node = node.get(name) if isinstance(node, Mapping) else None
+    if not str(reference).startswith("#") or not isinstance(node, bool | Mapping):
         raise ConfigurationError(
             f"The JSON schema refers to '{reference}', which is not in it."
         )
-    return place
+    return node
 
 
 def _is_number(number: Any) -> bool:

@@ -45,13 +45,11 @@ class LocalJudge(NetworkModel):
 
         `piece` is the documented size of a chunk of the premise.
         """
-        self._piece = (
-            self._chunk
-            if isinstance(self._chunk, int)
-            else piece
-            if self._chunk == "auto"
-            else None
-        )
+        self._piece = None
+        if isinstance(self._chunk, int):
+            self._piece = self._chunk
+        elif self._chunk == "auto":
+            self._piece = piece
         identity = {
             "source": dict(self.source.identity),
             "chunk": self._chunk,

@@ -147,24 +147,24 @@ def _function_call(body: str, schemas: Mapping[str, Mapping[str, Any]]) -> ToolC
     properties = schemas.get(opening[1], {}).get("properties")
     arguments: dict[str, Any] = {}
     for piece in body[opening.end() :].split(_PARAMETER)[1:]:
-        key, closed, value = piece.partition(">")
+        key, closed, argument_text = piece.partition(">")
         if not closed:
             return ToolCall(opening[1], body)
-        value = value.partition("</parameter>")[0]
-        value = value.removeprefix("\n").removesuffix("\n")
+        argument_text = argument_text.partition("</parameter>")[0]
+        argument_text = argument_text.removeprefix("\n").removesuffix("\n")
         of_key = properties.get(key) if isinstance(properties, Mapping) else None
-        arguments[key] = _typed(value, of_key)
+        arguments[key] = _typed(argument_text, of_key)
     return ToolCall(opening[1], _as_json(arguments))
 
 
-def _typed(value: str, schema: Any) -> Any:
+def _typed(text: str, schema: Any) -> Any:
     """Return a value as the schema's type; as text where that is its type, or it cannot be read."""
     if not isinstance(schema, Mapping) or schema.get("type") in (None, "string"):
-        return value
+        return text
     try:
-        return json.loads(value)
+        return json.loads(text)
     except (ValueError, RecursionError):
-        return {"True": True, "False": False, "None": None}.get(value, value)
+        return {"True": True, "False": False, "None": None}.get(text, text)
 
 
 _LLAMA_KEYS = ("parameters", "arguments")
@@ -182,21 +182,21 @@ def read_llama(text: str, tools: Tools) -> tuple[str, Calls]:
         return text, []
     calls: Calls = []
     decoder = json.JSONDecoder()
-    place = 0
-    while place < len(body):
+    position = 0
+    while position < len(body):
         try:
-            written, end = decoder.raw_decode(body, place)
+            written, end = decoder.raw_decode(body, position)
         except (ValueError, RecursionError):
-            if body[place] != "{":
+            if body[position] != "{":
                 return text, []
-            return "", [*calls, _malformed(body[place:])]
+            return "", [*calls, _malformed(body[position:])]
         call = _call_of(written, _LLAMA_KEYS)
         if call is None or written.keys().isdisjoint(_LLAMA_KEYS):
             return text, []
         calls.append(call)
         while end < len(body) and body[end] in "; \n\t":
             end += 1
-        place = end
+        position = end
     return "", calls
 
 
@@ -281,8 +281,8 @@ def format_of(render: Render) -> ToolFormat | None:
     # begins where the two renderings part.
     start = next(
         (
-            place
-            for place, (one_sign, other_sign) in enumerate(
+            index
+            for index, (one_sign, other_sign) in enumerate(
                 zip(question, answered, strict=False)
             )
             if one_sign != other_sign

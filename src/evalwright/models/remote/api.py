@@ -153,11 +153,7 @@ class ApiModel(RemoteModel):
         effort_levels = carrying.levels(self.provider.thinking, self.wire.name)
         is_off = reasoning_effort in (False, "off") and "off" not in effort_levels
         self._sends_no_effort = reasoning_effort is None or is_off
-        effort = (
-            ("off" if reasoning_effort is False else "on")
-            if isinstance(reasoning_effort, bool)
-            else reasoning_effort
-        )
+        effort = carrying.level_word(reasoning_effort)
         effort = None if is_off else effort or None
         thinking = carrying.one_level(
             thinking, arguments.text("reasoning_effort", effort)

@@ -162,7 +162,7 @@ def thinking_fields(
         body = nested(str(row_levels["budget"]), level)
         on = row_levels.get("on", {})
         return {**on, "body": merge_bodies(on.get("body", {}), body)}
-    word = ("on" if level else "off") if isinstance(level, bool) else level
+    word = level_word(level)
     if word not in level_names:
         number = ", or a number of tokens" if "budget" in row_levels else ""
         raise UnknownName(
@@ -173,6 +173,13 @@ def thinking_fields(
         )
     named: Mapping[str, Any] = row_levels[word]
     return named
+
+
+def level_word(level: Any) -> Any:
+    """Return a level as rows name it: "on" and "off" for true and false."""
+    if isinstance(level, bool):
+        return "on" if level else "off"
+    return level
 
 
 def levels(thinking: Mapping[str, Any], wire: str) -> Mapping[str, Any]:

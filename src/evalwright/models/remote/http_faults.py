@@ -211,9 +211,12 @@ def error_for(
     filtered = 400 <= status < 500 and (
         codes & _FILTERED or _FILTERED_WORDS.search(words)
     )
-    error_class, opening = _kind_of(
-        498 if filtered else 402 if no_credit else status, codes
-    )
+    effective_status = status
+    if filtered:
+        effective_status = 498
+    elif no_credit:
+        effective_status = 402
+    error_class, opening = _kind_of(effective_status, codes)
     if filtered and (_REPLY_IN_ERROR in codes or _REPLY_FILTERED_WORDS.search(words)):
         error_class = ReplyFiltered
         opening = "stopped the reply by its content filter"
@@ -383,13 +386,11 @@ def error_within(
     codes = codes_of(payload)
     named = error if isinstance(error, Mapping) else payload
     code = named.get("code")
-    status = (
-        code
-        if isinstance(code, int) and 400 <= code < 600
-        else 400
-        if codes & _FILTERED
-        else 0
-    )
+    status = 0
+    if isinstance(code, int) and 400 <= code < 600:
+        status = code
+    elif codes & _FILTERED:
+        status = 400
     status = status or status_of(code, named.get("type"), named.get("error_type"))
     return error_for(
         where, status, server_message(payload), codes=codes, key_source=key_source

@@ -282,11 +282,12 @@ class LiteLLMModel(RemoteModel):
     def _arguments(self, request: Generate) -> dict[str, Any]:
         chosen = sampling(request, self._settings)
         # Local servers need no key, but the clients below require one.
+        key = "none" if self.base_url else None
+        if self._key:
+            key = self._key.reveal()
         fields = {
             "api_base": self.base_url,
-            "api_key": (
-                self._key.reveal() if self._key else "none" if self.base_url else None
-            ),
+            "api_key": key,
             "max_tokens": chosen.max_tokens,
             "temperature": chosen.temperature,
             "top_p": chosen.top_p,

@@ -143,8 +143,10 @@ def changes_document(
 def _failure_sentence(gates: Sequence[Gate]) -> str:
     """Say which rule failed and why, and how many more did."""
     failed = [outcome for gate in gates for outcome in gate.outcomes if outcome.failed]
-    more = f" {counted(len(failed) - 1, 'more rule')} failed." if failed[1:] else ""
-    return f"Failed: {failed[0].rule}. {failed[0].sentence}{more}"
+    further_clause = (
+        f" {counted(len(failed) - 1, 'more rule')} failed." if failed[1:] else ""
+    )
+    return f"Failed: {failed[0].rule}. {failed[0].sentence}{further_clause}"
 
 
 def _blocks_alone(model: ModelAlone, *, named: bool) -> Iterator[doc.Block]:
@@ -205,18 +207,18 @@ def _warnings(change: ModelChange) -> Iterator[doc.Block]:
 
 def _other_questions(task: TaskComparison) -> str:
     """Say how many questions are gone and how many are new; "" where there are none."""
-    parts = []
+    clauses = []
     if task.only_b:
         verb = plural(task.only_b, "is", "are")
-        parts.append(f"{counted(task.only_b, 'question')} {verb} gone")
+        clauses.append(f"{counted(task.only_b, 'question')} {verb} gone")
     if task.only_a:
         verb = plural(task.only_a, "is", "are")
         new_questions = counted(task.only_a, "question")
-        parts.append(f"{new_questions} {verb} new")
-    if not parts:
+        clauses.append(f"{new_questions} {verb} new")
+    if not clauses:
         return ""
     return (
-        f"Warning: {task.task}: {' and '.join(parts)}. Only questions of both sides are"
+        f"Warning: {task.task}: {' and '.join(clauses)}. Only questions of both sides are"
         " compared."
     )
 

@@ -144,16 +144,16 @@ def _power_sentences(drift: ModelDrift) -> list[str]:
 
 def power_sentence(task: TaskDrift) -> str:
     """Say which change the items of a task would show."""
-    items = f"'{task.task}' ({numbers.counted(task.n_items, 'item')})"
+    task_text = f"'{task.task}' ({numbers.counted(task.n_items, 'item')})"
     seen = f"seen within {FORECAST_ROUNDS} rounds with a chance of {FORECAST_POWER:.0%}"
     if task.detectable_change is None and task.detectable_verdicts is None:
         return (
-            f"{items}: no change, however large, would be {seen}, because there are too few items,"
-            " or rounds differ too much. Ask more items."
+            f"{task_text}: no change, however large, would be {seen}, because there are too few"
+            " items, or rounds differ too much. Ask more items."
         )
     sentence = (
-        f"{items}: a lasting change of {_detectable(task)} would be {seen}; smaller ones may not"
-        " be."
+        f"{task_text}: a lasting change of {_detectable(task)} would be {seen}; smaller ones may"
+        " not be."
     )
     if task.n_items_advised is None:
         return sentence

@@ -147,8 +147,8 @@ def _rate_text(estimate: Estimate | None, unit: numbers.Unit) -> str:
     if estimate is None or math.isnan(estimate.value):
         return numbers.NOTHING
     sign = " %" if unit == "points" else ""
-    value = numbers.value(estimate, unit, README_DECIMALS)
-    return f"{value}{sign} {numbers.interval(estimate, unit, decimals=README_DECIMALS)}"
+    rate = numbers.value(estimate, unit, README_DECIMALS)
+    return f"{rate}{sign} {numbers.interval(estimate, unit, decimals=README_DECIMALS)}"
 
 
 _READMES: Mapping[str, Callable[[Board, Sequence[str]], doc.Table]] = {

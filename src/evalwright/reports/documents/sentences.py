@@ -118,10 +118,10 @@ def _source_text(row: Mapping[str, Any], verdicts: Mapping[str, Any]) -> str:
     for role, verdict in verdicts.items():
         relation = _RELATIONS.get(str(verdict.get("relation", "")), "")
         places = verdict.get("evidence")
-        for place in places if isinstance(places, list) else ():
-            if not isinstance(place, Mapping) or not _is_span(place.get("span")):
+        for evidence in places if isinstance(places, list) else ():
+            if not isinstance(evidence, Mapping) or not _is_span(evidence.get("span")):
                 continue
-            quote = f"{relation}: “{_quote(row, place)}”"
+            quote = f"{relation}: “{_quote(row, evidence)}”"
             roles_by_quote.setdefault(quote, []).append(role)
         if refused := verdict.get("refused"):
             refusals.append(f"{role}: {refused}")
@@ -132,12 +132,12 @@ def _source_text(row: Mapping[str, Any], verdicts: Mapping[str, Any]) -> str:
     return "; ".join([*quotes, *refusals])
 
 
-def _quote(row: Mapping[str, Any], place: Mapping[str, Any]) -> str:
-    start, end = place["span"]
+def _quote(row: Mapping[str, Any], evidence: Mapping[str, Any]) -> str:
+    start, end = evidence["span"]
     text = str(row.get("input", ""))
-    if "passage" in place:
+    if "passage" in evidence:
         passages = row.get("passages") or ()
-        index = place["passage"]
+        index = evidence["passage"]
         is_there = type(index) is int and 0 <= index < len(passages)
         text = str(passages[index]["text"]) if is_there else ""
     return shorten(" ".join(text[start:end].split()), MAX_QUOTE_CHARS)

@@ -152,6 +152,14 @@ def _stem_word(token: str) -> str:
     )
 
 
+def _has_parts_of(reading: Date, target: Date) -> bool:
+    """Return whether a date lacks no part that a target has."""
+    return all(
+        read_part or not target_part
+        for read_part, target_part in zip(reading, target, strict=True)
+    )
+
+
 def _choose_date(
     dates: Sequence[FoundDate],
     reply: ParsedReply,
@@ -165,20 +173,12 @@ def _choose_date(
     has are passed over.
     """
     text = reply.text
-    needed = [
+    complete = [
         date
         for date in dates
-        if any(
-            all(
-                known_part or not target_part
-                for known_part, target_part in zip(
-                    date.readings[0], target, strict=True
-                )
-            )
-            for target in targets
-        )
+        if any(_has_parts_of(date.readings[0], target) for target in targets)
     ]
-    dates = needed or dates
+    dates = complete or dates
     if len({date.readings for date in dates}) == 1:
         return dates[0], True
     bold = [

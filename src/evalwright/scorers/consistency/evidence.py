@@ -66,8 +66,8 @@ class SourceSpan:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the form of the record."""
-        place = {} if self.passage is None else {"passage": self.passage}
-        return {**place, "span": [self.start, self.end]}
+        passage_field = {} if self.passage is None else {"passage": self.passage}
+        return {**passage_field, "span": [self.start, self.end]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +134,12 @@ async def search_evidence(
     Returns:
         The smallest part that supports it; else the nearest one.
     """
-    part = list(source)
+    searched = list(source)
     smallest_support: list[SourceSentence] = []
     for _ in range(SEARCH_STEPS):
-        if not part:
+        if not searched:
             break
-        windows = split_evenly(part, PARTS_OF_A_STEP)
+        windows = split_evenly(searched, PARTS_OF_A_STEP)
         probabilities = await gather_all(
             [
                 supported(" ".join(sentence.text for sentence in window))
@@ -147,14 +147,14 @@ async def search_evidence(
             ]
         )
         best = max(range(len(windows)), key=probabilities.__getitem__)
-        part = windows[best]
+        searched = windows[best]
         if probabilities[best] >= threshold:
-            smallest_support = part
-        if len(part) == 1:
+            smallest_support = searched
+        if len(searched) == 1:
             break
     if smallest_support:
         return Evidence("supports", merge_spans(smallest_support))
-    return Evidence("nearest", merge_spans(part))
+    return Evidence("nearest", merge_spans(searched))
 
 
 def split_evenly(

@@ -126,12 +126,11 @@ def _classify_answerable(
     first = _FIRST_SENTENCE.match(text)
     if declined is None and first is not None and not _CONTRAST.search(text):
         # "Not in the passages. 63 [3]": two contradicting answers count as no answer.
-        if (
-            before := declines(first.group())
-        ) is not None and before.kind == NO_INFORMATION:
+        declined_first = declines(first.group())
+        if declined_first is not None and declined_first.kind == NO_INFORMATION:
             return AnswerClass(
                 ABSTAINED_WRONGLY,
-                f"says that there is no answer ({before}) before it gives one",
+                f"says that there is no answer ({declined_first}) before it gives one",
             )
         if declining_clause(first.group()) is not None:
             why = "says that there is no answer, and more"

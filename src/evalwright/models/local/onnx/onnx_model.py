@@ -88,11 +88,8 @@ class OnnxModel(LocalModel):
         filled = with_preset(preset, "onnx", options, self._files.max_length)
         threads, size, max_length = (filled[key] for key in options)
         threads = whole_number("threads", threads, low=-1)
-        self.threads = (
-            (0 if self.heavy else min(2, os.cpu_count() or 1))
-            if threads is None
-            else threads
-        )
+        default_threads = 0 if self.heavy else min(2, os.cpu_count() or 1)
+        self.threads = default_threads if threads is None else threads
         self.batch_size = whole_number("batch_size", size) or (8 if self.heavy else 64)
         self.max_length = (
             whole_number("max_length", max_length, low=1) or self._files.max_length
