@@ -74,7 +74,7 @@ def board_settings(params: Mapping[str, Any]) -> dict[str, Any]:
 def _plain_setting(setting: Any) -> Any:
     """Return a setting as it was typed, for JSON."""
     if isinstance(setting, tuple):
-        return [_plain_setting(part) for part in setting]
+        return [_plain_setting(scalar) for scalar in setting]
     return setting if isinstance(setting, bool | int | float | str) else str(setting)
 
 

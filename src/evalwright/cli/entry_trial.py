@@ -68,8 +68,8 @@ def try_(file: str, **params: Any) -> int:
         trial = try_entry(
             board, entry, present=present, home=params["home"], progress=progress
         )
-    place = _write_preview(board, trial, params)
-    comment = trial_comment(board.title, trial, place)
+    preview = _write_preview(board, trial, params)
+    comment = trial_comment(board.title, trial, preview)
     if params["comment"]:
         write_file(Path(params["comment"]), comment)
         say(f"Written: {params['comment']}")

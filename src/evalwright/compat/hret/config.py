@@ -106,17 +106,14 @@ def read_settings(path: Path) -> Given:
             f"{path} must be a mapping, not a {type(settings).__name__}."
         )
     nodes = 0
-    left = [settings]
+    left: list[Any] = [settings]
     while left:  # an anchor of YAML stands for all that it names, each time
         node = left.pop()
         nodes += 1
         if nodes > _MOST_NODES:
             raise ConfigurationError(f"{path} has more than {_MOST_NODES:,} values.")
-        left += (
-            node.values()
-            if isinstance(node, Mapping)
-            else node
-            if isinstance(node, list)
-            else ()
-        )
+        if isinstance(node, Mapping):
+            left += node.values()
+        elif isinstance(node, list):
+            left += node
     return settings

@@ -92,8 +92,8 @@ class Draws:
     ) -> list[tuple[Response, str, str]]:
         """n replies."""
         pending = (
-            self.draw_one(prompt, self.number * n + place, **settings)
-            for place in range(n)
+            self.draw_one(prompt, self.number * n + index, **settings)
+            for index in range(n)
         )
         return list(await asyncio.gather(*pending))
 
@@ -205,9 +205,9 @@ def formed_answer(
     """The Answer, the response that it is from at the end of all: an answer's outcome is that of
     its last response.
     """
-    places = sorted(
+    order = sorted(
         range(len(responses)),
-        key=lambda place: (place == chosen, outcome_of(responses[place]) == ANSWERED),
+        key=lambda index: (index == chosen, outcome_of(responses[index]) == ANSWERED),
     )
     row = {**(row or {}), **({} if isinstance(text, str) else {"prediction": text})}
     record = {"name": name, "chosen": chosen, **more, **({ROW: row} if row else {})}
@@ -215,6 +215,6 @@ def formed_answer(
     return Answer(
         answer_text,
         prompt=prompt,
-        responses=tuple(responses[place] for place in places),
+        responses=tuple(responses[index] for index in order),
         strategy=record,
     )

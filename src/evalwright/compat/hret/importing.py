@@ -117,8 +117,8 @@ def _results(path: Path) -> Iterator[Given]:
         data = parse_json(read.read(), str(path))
     listed = data.get("results") if isinstance(data, Mapping) else None
     results = listed if isinstance(listed, list) else [data]
-    for place, result in enumerate(results):
-        where = f"{path}, result {place + 1}" if len(results) > 1 else str(path)
+    for result_index, result in enumerate(results):
+        where = f"{path}, result {result_index + 1}" if len(results) > 1 else str(path)
         parts = (("metrics", Mapping), ("samples", list), ("info", Mapping))
         if not isinstance(result, Mapping) or not all(
             isinstance(result.get(key), kind) for key, kind in parts

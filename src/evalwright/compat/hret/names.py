@@ -12,5 +12,5 @@ MOST_NAMES = 20
 def listed(names: Sequence[str]) -> str:
     """Names of columns: not all of a million, and none that is a page long."""
     listing = ", ".join(printable(str(name))[:60] for name in names[:MOST_NAMES])
-    more = len(names) - MOST_NAMES
-    return f"{listing} and {more:,} more" if more > 0 else listing
+    n_further = len(names) - MOST_NAMES
+    return f"{listing} and {n_further:,} more" if n_further > 0 else listing

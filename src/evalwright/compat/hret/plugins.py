@@ -99,11 +99,11 @@ class PluginModel(LocalModel):
         requests.
         """
         groups: dict[str, tuple[dict[str, Any], list[int]]] = {}
-        for place, request in enumerate(requests):
+        for request_index, request in enumerate(requests):
             options = self._settings(request)
-            groups.setdefault(repr(options), (options, []))[1].append(place)
+            groups.setdefault(repr(options), (options, []))[1].append(request_index)
         for options, places in groups.values():
-            rows = [getattr(requests[place], "row", {}) for place in places]
+            rows = [getattr(requests[index], "row", {}) for index in places]
             row_copies = [
                 {**copy.deepcopy(row), ID: number} for number, row in enumerate(rows)
             ]
@@ -119,14 +119,14 @@ class PluginModel(LocalModel):
                 sample.get(ID) for sample in returned if id(sample) in ids_of_copies
             }
             samples = matched(list(returned), len(rows))
-            for number, (place, row, sample) in enumerate(
+            for number, (request_index, row, sample) in enumerate(
                 zip(places, rows, samples, strict=True)
             ):
-                request = requests[place]
+                request = requests[request_index]
                 response = self._response(request, row, sample)
                 if number in changed and isinstance(request, RowGenerate):
-                    request.mutated.update({**request.reply_fields, ID: place})
-                yield place, response
+                    request.mutated.update({**request.reply_fields, ID: request_index})
+                yield request_index, response
 
     def _settings(self, request: Request) -> dict[str, Any]:
         """Options for the method, of those that it takes."""
@@ -187,11 +187,11 @@ def matched(returned: list[Any], n: int) -> list[dict[str, Any] | None]:
     by_id = {
         sample[ID]: sample for sample in samples if isinstance(sample.get(ID), int)
     }
-    left = [place for place in range(n) if place not in by_id]
+    left = [index for index in range(n) if index not in by_id]
     without_id = [sample for sample in samples if not isinstance(sample.get(ID), int)]
     if len(without_id) == len(left):
         by_id |= dict(zip(left, without_id, strict=True))
-    in_order = [by_id.get(place) for place in range(n)]
+    in_order = [by_id.get(index) for index in range(n)]
     return [
         None if sample is None else {k: value for k, value in sample.items() if k != ID}
         for sample in in_order

@@ -43,9 +43,9 @@ def result_of(
         return EvaluationResult(
             {"pipeline_error": failures[0].message}, samples, info, run
         )
-    metrics, more = rules.metrics(task_result)
+    metrics, further_info = rules.metrics(task_result)
     if evaluation is None:
-        info |= more
+        info |= further_info
     else:
         evaluated, left_out = rules.without_faults(samples)
         returned = evaluation(evaluated)

@@ -82,13 +82,7 @@ def input_of(row: Given) -> str:
             for turn in row_input
             if isinstance(turn, Mapping)
         )
-    return (
-        row_input
-        if isinstance(row_input, str)
-        else ""
-        if row_input is None
-        else str(row_input)
-    )
+    return "" if row_input is None else str(row_input)
 
 
 def sample_of(number: int, row: Given, **more: Any) -> Sample:

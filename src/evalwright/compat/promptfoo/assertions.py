@@ -112,12 +112,12 @@ class AssertionConverter:
         """Return the assertion that a `$ref` stands for."""
         reference = entry.get("$ref") if isinstance(entry, Mapping) else None
         if reference is not None:
-            place: Any = self.config
+            node: Any = self.config
             for step in str(reference).removeprefix("#").strip("/").split("/"):
-                place = place.get(step) if isinstance(place, Mapping) else None
-            if not str(reference).startswith("#/") or not isinstance(place, Mapping):
+                node = node.get(step) if isinstance(node, Mapping) else None
+            if not str(reference).startswith("#/") or not isinstance(node, Mapping):
                 raise LeftOut(f"'{reference}' is not in the configuration")
-            entry = place
+            entry = node
         if not isinstance(entry, Mapping) or not isinstance(entry.get("type"), str):
             raise LeftOut(f"it has no `type`: {entry!r:.80}")
         return entry

@@ -236,7 +236,9 @@ def compiled(
         scorers, metrics = scoring_without_data(task)
     once = task.config.get("max_n_runs") == 1 and not options.reasoning
     runs = 1 if once else options.runs
-    seeds = (SEED,) if runs == 1 else SEEDS[:runs] if runs <= len(SEEDS) else ()
+    seeds = SEEDS[:runs] if runs <= len(SEEDS) else ()
+    if runs == 1:
+        seeds = (SEED,)
     if options.seed is not None:
         seeds = tuple(options.seed + number for number in range(runs))
     sampling = sampling_of(task, tree, options)
@@ -339,17 +341,24 @@ def left_out(tree: Tree, selection: Chosen) -> list[dict[str, str]]:
         name: tree.tasks.get(name.removesuffix("-logprobs"))
         for name in selection.missing
     }
-    return [
-        {"name": f"{PREFIX}{name}/{language}", "task": name, "language": language}
-        | {
+    records = []
+    for name, languages in selection.missing.items():
+        facts = siblings[name] or {}
+        group = {
             key: str(facts[key])
             for key in ("competency", "aggregation_group")
             if facts.get(key)
         }
-        for name, languages in selection.missing.items()
-        for facts in (siblings[name] or {},)
-        for language in languages
-    ]
+        records += [
+            {
+                "name": f"{PREFIX}{name}/{language}",
+                "task": name,
+                "language": language,
+                **group,
+            }
+            for language in languages
+        ]
+    return records
 
 
 def rules(

@@ -102,16 +102,16 @@ def conversation(
     ]
     images += [Image.read(file.read_bytes(), file.name) for file in files]
     contents: list[Any] = []
-    for place, values in enumerate(row["prompts"][: len(replies) + 1]):
+    for turn_index, values in enumerate(row["prompts"][: len(replies) + 1]):
         *before, text = _turn(task, examples, values)
         contents += [
-            *replies[place - 1 : place],
+            *replies[turn_index - 1 : turn_index],
             *before,
             (text, *images) if images else text,
         ]
     return [
-        Message("assistant" if place % 2 else "user", content)
-        for place, content in enumerate(contents)
+        Message("assistant" if content_index % 2 else "user", content)
+        for content_index, content in enumerate(contents)
     ]
 
 

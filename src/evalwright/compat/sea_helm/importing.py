@@ -273,19 +273,21 @@ class _Task:
         )
         own_source = Samples(self.sea, 0, "")
         own_source.rows = rows = [data_of(row) for row in longest]
-        place_of = {name: place for place, row in enumerate(rows) if (name := _id(row))}
+        place_of = {
+            name: row_index for row_index, row in enumerate(rows) if (name := _id(row))
+        }
         if len(place_of) == len(
             rows
         ):  # without an id, or with one twice, rows are known by their places alone
             self.rows = [_in_order_of(place_of, here) for here in self.rows]
         for draw, here in enumerate(self.rows):
-            for place, row in enumerate(here):
-                if _id(data_of(row)) not in ("", _id(rows[place])):
-                    raise self._other_rows(draw, place, longest)
+            for row_index, row in enumerate(here):
+                if _id(data_of(row)) not in ("", _id(rows[row_index])):
+                    raise self._other_rows(draw, row_index, longest)
         source = (self._today(rows) if rows or self.raised else None) or own_source
         if rows or not self.raised:
             return [
-                _sample(source, place, self.rows) for place in range(len(rows))
+                _sample(source, index, self.rows) for index in range(len(rows))
             ], source
         if source is own_source:
             return [
@@ -348,8 +350,8 @@ class _Task:
                 raise KeyError(self.sea.language)
             today = Samples(self.sea, self.shots, "")
             if all(
-                not row or _content(row) == _content(today.rows[place])
-                for place, row in enumerate(rows)
+                not row or _content(row) == _content(today.rows[row_index])
+                for row_index, row in enumerate(rows)
             ):
                 return today
             why = "the rows of --task-root are others, so those of the files are kept"
@@ -393,9 +395,9 @@ class _Task:
             )
         self.notes.append(f"{self.name}: its scores {why}")
         greatest = 100.0 if is_share else 1.0
-        self.row_factor = (
-            scale / 100 if is_share else 1.0 if self.number_is_recorded else scale
-        )
+        self.row_factor = 1.0 if self.number_is_recorded else scale
+        if is_share:
+            self.row_factor = scale / 100
         if self.number_is_recorded:
             of_rows = replace(
                 of_rows, function=partial(self._recorded_estimate, greatest)
@@ -468,11 +470,13 @@ class _Task:
 
     def records(self) -> Iterator[SampleRecord]:
         """The records in the order of rows and runs."""
-        for place, sample in enumerate(self.samples):
+        for sample_index, sample in enumerate(self.samples):
             for draw, rows in enumerate(self.rows):
-                if place < len(rows) or draw in self.raised:
-                    empty = SampleRecord(self.name, place, draw, sample, None, {})
-                    record = self._record(empty, at(rows, place))
+                if sample_index < len(rows) or draw in self.raised:
+                    empty = SampleRecord(
+                        self.name, sample_index, draw, sample, None, {}
+                    )
+                    record = self._record(empty, at(rows, sample_index))
                     self.tally.add(record)
                     yield record
 

@@ -53,11 +53,11 @@ def instruction_kinds(
     or that is no such row.
     """
     kinds: set[str] = set()
-    for place, row in enumerate(rows):
+    for row_index, row in enumerate(rows):
         try:
             metadata = metadata_of(row)
             if scorer.refuse is not None:
-                scorer.refuse(Sample(str(row.get("id", place)), metadata=metadata))
+                scorer.refuse(Sample(str(row.get("id", row_index)), metadata=metadata))
         except (UsageError, ScoringError, LookupError, TypeError) as error:
             reason = (
                 error
@@ -65,7 +65,7 @@ def instruction_kinds(
                 else f"it has no {error}."
             )
             raise TaskError(
-                f"Row {place + 1:,} of '{task.name}' ({task.language}): {reason}"
+                f"Row {row_index + 1:,} of '{task.name}' ({task.language}): {reason}"
             ) from None
         kinds.update(metadata["kinds"])
     return sorted(kinds)

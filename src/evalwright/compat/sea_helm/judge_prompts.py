@@ -376,9 +376,9 @@ def pair_questions(
             )
             columns = {**shared_columns, "answer_a": first, "answer_b": second}
             values = {
-                f"{name}_{place + 1}": columns[name][place]
+                f"{name}_{index + 1}": columns[name][index]
                 for name in columns
-                for place in range(turn + 1)
+                for index in range(turn + 1)
             }
             user = form.fill(prompts[turn]["prompt_template"], values)
             question_by_name[f"{turn + 1} {order}"] = (system, user)

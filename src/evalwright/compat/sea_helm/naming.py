@@ -116,12 +116,13 @@ def chosen(
         f"language of '{what}'", [language] if language else (), languages, "It has: "
     )
     selection = Chosen([], {}, {}, what if of_set else "")
+    skippable = skip_of_groups if what not in tree.tasks else ()
+    if of_set:
+        skippable = skip
     for task, task_language in members:
         if language not in ("", task_language):
             continue
-        if task in (
-            skip if of_set else skip_of_groups if what not in tree.tasks else ()
-        ):
+        if task in skippable:
             selection.skipped.setdefault(task, []).append(task_language)
         elif task in tree.tasks and task_language in tree.languages(task):
             selection.tasks.append((task, task_language))

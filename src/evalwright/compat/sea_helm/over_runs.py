@@ -32,9 +32,9 @@ def write_over_runs(runs: Sequence[NumberedRun], path: Path) -> list[str]:
     them. Raises RunError.
     """
     check_one_scoring(runs)
-    config, data = _read(runs)
-    _check_rows(runs, data)
-    numbers_over_runs, incomplete = over_runs(config, data, needs_sea=False)
+    config, results = _read(runs)
+    _check_rows(runs, results)
+    numbers_over_runs, incomplete = over_runs(config, results, needs_sea=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(
         path, yaml.safe_dump(numbers_over_runs, allow_unicode=True, sort_keys=False)
@@ -49,7 +49,7 @@ def write_over_runs(runs: Sequence[NumberedRun], path: Path) -> list[str]:
     }
     printed |= {
         language: numbers_over_runs[language]["mean"]
-        for language in data
+        for language in results
         if "mean" in numbers_over_runs[language]
     }
     numbers = ", ".join(
@@ -61,7 +61,7 @@ def write_over_runs(runs: Sequence[NumberedRun], path: Path) -> list[str]:
         f"{runs[0].model} over {run_count}, as SEA-HELM's notebook: {numbers}. Written:"
         f" {path}"
     ]
-    if undefined := _without_number(numbers_over_runs, data):
+    if undefined := _without_number(numbers_over_runs, results):
         lines.append(
             f"{runs[0].model}: {', '.join(undefined)}"
             f" {'has' if len(undefined) == 1 else 'have'} one label in the data, where"
@@ -82,17 +82,18 @@ def write_over_runs(runs: Sequence[NumberedRun], path: Path) -> list[str]:
     return lines
 
 
-def _without_number(numbers_over_runs: Results, data: Results) -> list[str]:
+def _without_number(numbers_over_runs: Results, results: Results) -> list[str]:
     """The tasks whose number the notebook's arithmetic does not have."""
-    return [
-        f"{task}/{language}"
-        for language, competencies in data.items()
-        for competency in competencies
-        for task, task_numbers in numbers_over_runs[language][competency][
-            "tasks"
-        ].items()
-        if math.isnan(task_numbers["mean"])
-    ]
+    names = []
+    for language, competencies in results.items():
+        for competency in competencies:
+            tasks = numbers_over_runs[language][competency]["tasks"]
+            names += [
+                f"{task}/{language}"
+                for task, task_numbers in tasks.items()
+                if math.isnan(task_numbers["mean"])
+            ]
+    return names
 
 
 def check_over_runs(runs: Sequence[NumberedRun]) -> None:
@@ -105,12 +106,12 @@ def _read(runs: Sequence[NumberedRun]) -> tuple[Mapping[str, Any], Results]:
     """The configuration of the first run, and what the notebook reads of all of them: see
     `over_runs`. Raises RunError.
     """
-    data: Results = {}
+    results: Results = {}
     for run in runs:
         for task, facts in run.latest["tasks"].items():
             for language in facts["languages"]:
                 scores, labels = _scores_and_labels(run, task, language)
-                of_competency = data.setdefault(language, {}).setdefault(
+                of_competency = results.setdefault(language, {}).setdefault(
                     facts["competency"], {}
                 )
                 of_task = of_competency.setdefault(
@@ -127,14 +128,14 @@ def _read(runs: Sequence[NumberedRun]) -> tuple[Mapping[str, Any], Results]:
         **runs[0].latest,
         "run_args": {"skip_task": skipped if isinstance(skipped, list) else []},
     }
-    return first, data
+    return first, results
 
 
-def _check_rows(runs: Sequence[NumberedRun], data: Results) -> None:
+def _check_rows(runs: Sequence[NumberedRun], results: Results) -> None:
     """Raise RunError where the runs that have a task's file have not as many rows of it: the
     notebook draws one run's score for each row.
     """
-    for language, competencies in data.items():
+    for language, competencies in results.items():
         for tasks in competencies.values():
             for task, task_data in tasks.items():
                 having = [run for run in runs if (task, language) in set(_pairs(run))]
@@ -170,9 +171,9 @@ def _scores_and_labels(
     if not there(path):
         return scores, labels
     name: str | None = None
-    for place, (_, _, row) in enumerate(read_json_lines(path)):
+    for index, (_, _, row) in enumerate(read_json_lines(path)):
         row_scores = row.get("individual_scores")
-        if place == 0 and isinstance(row_scores, Mapping):
+        if index == 0 and isinstance(row_scores, Mapping):
             name = str(next(iter(row_scores), ""))
         about = row.get("metadata")
         kind = about.get("subcategory") if isinstance(about, Mapping) else ""
@@ -198,7 +199,7 @@ def _as_number(score: Any) -> float:
 
 def over_runs(
     config: Mapping[str, Any],
-    data: Results,
+    results: Results,
     *,
     bootstraps: int = 30,
     languages: Sequence[str] = SEA,
@@ -208,7 +209,7 @@ def over_runs(
     """The notebook's numbers over several runs, and the (language, competency, task) that lack a
     run.
 
-    config: `run_args` and `tasks` of the first run. data: language -> competency -> task ->
+    config: `run_args` and `tasks` of the first run. results: language -> competency -> task ->
     "scores", "length" and "labels", a list for each run. Of each question one run's score is drawn,
     `bootstraps` times; "stderr" is the spread of these means over the root of their number, no
     standard error of the score. Where no language is one of `languages` it raises TypeError, as the
@@ -217,7 +218,7 @@ def over_runs(
     import numpy as np
 
     draws = np.random.default_rng(seed)
-    over_runs_by_language: Results = {language: {} for language in data}
+    over_runs_by_language: Results = {language: {} for language in results}
     incomplete = []
     for task, facts in config["tasks"].items():
         if task in config["run_args"]["skip_task"]:
@@ -225,7 +226,7 @@ def over_runs(
         competency = facts["competency"]
         group = facts.get("aggregation_group")
         for language in facts["languages"]:
-            there = data[language][competency][task]
+            there = results[language][competency][task]
             means, is_complete = _bootstrapped(facts, there, draws, bootstraps)
             place = over_runs_by_language[language].setdefault(
                 competency, {"tasks": {}, "aggregation_groups": {}}

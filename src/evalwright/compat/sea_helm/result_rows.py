@@ -48,7 +48,9 @@ def prompt_of(row: Mapping[str, Any]) -> tuple[Message, ...]:
 def entries(row: Mapping[str, Any], key: str) -> list[Any]:
     """What a column has of each turn; one value is that of a list of one."""
     column = row.get(key)
-    return column if isinstance(column, list) else [] if column is None else [column]
+    if isinstance(column, list):
+        return column
+    return [] if column is None else [column]
 
 
 def answer_of(row: Mapping[str, Any]) -> Answer | Failure:
@@ -80,14 +82,10 @@ def answer_of(row: Mapping[str, Any]) -> Answer | Failure:
     )
 
 
-def _text(value: Any) -> str:
-    return (
-        value
-        if isinstance(value, str)
-        else ""
-        if value is None
-        else json.dumps(value, ensure_ascii=False)
-    )
+def _text(cell: Any) -> str:
+    if isinstance(cell, str):
+        return cell
+    return "" if cell is None else json.dumps(cell, ensure_ascii=False)
 
 
 def score_of(row: Mapping[str, Any], metric: str) -> Score | Failure:

@@ -205,10 +205,10 @@ class NumberedRun:
         for path in takewhile(
             self._has, (self.file(name, language, turn) for turn in count(1))
         ):
-            for place, (_, _, row) in enumerate(read_json_lines(path)):
-                rows += [{}] if place == len(rows) else []
+            for index, (_, _, row) in enumerate(read_json_lines(path)):
+                rows += [{}] if index == len(rows) else []
                 for key in (*REPLY, "errors", "token_usages"):
-                    rows[place].setdefault(key, []).append(row.get(key))
+                    rows[index].setdefault(key, []).append(row.get(key))
         return rows
 
     @property

@@ -71,8 +71,8 @@ class Samples:
             digest.update(_line(row))
         often = Counter(names)
         ids = [
-            name if name and often[name] == 1 else f"{name}#{place}"
-            for place, name in enumerate(names)
+            name if name and often[name] == 1 else f"{name}#{name_index}"
+            for name_index, name in enumerate(names)
         ]
         return digest.hexdigest(), ids, sorted(labels)
 
@@ -92,10 +92,12 @@ class Samples:
         row = self.rows[index]
         place = index % len(self.rows)
         label = row.get("label")
-        listed = label if isinstance(label, list) else [] if label is None else [label]
+        labels = [] if label is None else [label]
+        if isinstance(label, list):
+            labels = label
         targets = tuple(
             label_text if isinstance(label_text, str) else _json(label_text)
-            for label_text in listed
+            for label_text in labels
         )
         gold: dict[str, Any] = {}
         if task.is_twin and targets:

@@ -333,7 +333,7 @@ class Table(Sequence[Any]):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return [self[place] for place in range(*index.indices(len(self)))]
+            return [self[position] for position in range(*index.indices(len(self)))]
         place = range(len(self))[index]
         row_index = self.order[place]
         raw = {**self._rows[row_index], "place": self._rows.place(row_index)}

@@ -55,7 +55,7 @@ def drawn_examples(rows: Rows, few_shot: FewShot) -> Shots:
         order = _examples_of(rows, n)
         source = few_shot.split
         pool = [rows[place] for place in sorted(order)]
-        rows = [row for place, row in enumerate(rows) if place not in order]
+        rows = [row for row_index, row in enumerate(rows) if row_index not in order]
         notes.append(
             f"The examples are {len(pool)} rows of the evaluated split, which are not"
             " evaluated."

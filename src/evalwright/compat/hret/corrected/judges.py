@@ -171,7 +171,9 @@ async def _grade(
     A reference is not shown: it may be the grade that people gave.
     """
     rubric = str(row.get("rubric") or "").strip() if kind == RUBRIC else ""
-    question = _BY_CRITERIA if kind == K2 else _BY_RUBRIC if rubric else _BY_ITSELF
+    question = _BY_RUBRIC if rubric else _BY_ITSELF
+    if kind == K2:
+        question = _BY_CRITERIA
     options = {
         "question": question,
         "instructions": rubric,

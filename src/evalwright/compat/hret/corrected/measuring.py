@@ -29,12 +29,12 @@ def measure(
 ) -> dict[str, Any]:
     """The metrics of rows that have a prediction; what was found is written into them."""
     samples = []
-    for place, row in enumerate(rows):
+    for row_index, row in enumerate(rows):
         row_kept = {
             key: field_value for key, field_value in row.items() if key != "prediction"
         }
         samples.append(
-            Sample(str(place), str(row.get("input", "")), metadata={ROW: row_kept})
+            Sample(str(row_index), str(row.get("input", "")), metadata={ROW: row_kept})
         )
     scorers, specs = scoring_of(method, params, language=None, samples=samples)
     tally = TaskTally([scorer.name for scorer in scorers], [])
@@ -51,18 +51,18 @@ def measure(
         return Response(str(judge_batch([{"input": text}])[0].get("prediction") or ""))
 
     async def work() -> None:
-        for place, (sample, row) in enumerate(zip(samples, rows, strict=True)):
+        for index, (sample, row) in enumerate(zip(samples, rows, strict=True)):
             text = row.get("prediction", "")
             if text is None:
                 failure = Failure("no answer", "model", "There is no prediction.")
-                tally.add(SampleRecord(method, place, 0, sample, None, {}, failure))
+                tally.add(SampleRecord(method, index, 0, sample, None, {}, failure))
                 continue
             response = Response(str(text))
             answer = Answer(separate_reasoning(response).answer, responses=(response,))
             outcome = await score_answer(scorers, sample, answer, ask, specs)
             tally.add(
                 SampleRecord(
-                    method, place, 0, sample, answer, outcome[0], None, *outcome[1:]
+                    method, index, 0, sample, answer, outcome[0], None, *outcome[1:]
                 )
             )
             scored_row(row, outcome[0])

@@ -101,7 +101,9 @@ class BenchHubReader:
 
 def number_options(options: list[str]) -> str:
     """A line for each option, counted from 1."""
-    return "\n".join(f"{place}. {option}" for place, option in enumerate(options, 1))
+    return "\n".join(
+        f"{option_number}. {option}" for option_number, option in enumerate(options, 1)
+    )
 
 
 def joined(value: Any) -> str:

@@ -128,7 +128,9 @@ _SHOWN = 300
 
 def _analyse(samples: Sequence[Given], metrics: Given, top_n: int) -> dict[str, Any]:
     """The report as data. Samples without a verdict are counted apart."""
-    items = [_item(str(place), sample) for place, sample in enumerate(samples)]
+    items = [
+        _item(str(sample_index), sample) for sample_index, sample in enumerate(samples)
+    ]
     analysis = analyse_answers(items, top=top_n, examples=1)
     right = [sample_item for sample_item in items if sample_item.score == 1]
     wrong = [sample_item for sample_item in items if sample_item.score == 0]

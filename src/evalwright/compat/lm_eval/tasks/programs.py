@@ -74,14 +74,11 @@ class SandboxedCodeEval:
                 for number, label in enumerate(labels)
             ]
             passed.append((len(labels), labels.count("passed")))
-        estimates = {
-            f"pass@{size}": (
-                sum(pass_at_k(total, right, size) for total, right in passed)
-                / len(passed)
-            )
-            for size in k
-            if all(total >= size for total, _ in passed)
-        }
+        estimates = {}
+        for size in k:
+            if all(total >= size for total, _ in passed):
+                chances = [pass_at_k(total, right, size) for total, right in passed]
+                estimates[f"pass@{size}"] = sum(chances) / len(passed)
         return estimates, outcomes
 
 

@@ -165,11 +165,13 @@ def _severity_worth(form: JudgeForm, row: Row, verdicts: Verdicts) -> Worth:
     parts = {}
     for name, generic in (("generic_score", True), ("criteria_score", False)):
         positions = [
-            place for place, kind in enumerate(kinds) if (kind == "generic") == generic
+            kind_index
+            for kind_index, kind in enumerate(kinds)
+            if (kind == "generic") == generic
         ]
-        weights = [SEVERITY.get(kinds[place], 1.0) for place in positions]
+        weights = [SEVERITY.get(kinds[index], 1.0) for index in positions]
         parts[name] = (
-            mean([values[place] for place in positions], weights) if positions else 1.0
+            mean([values[index] for index in positions], weights) if positions else 1.0
         )
     return prod(parts.values()), parts
 

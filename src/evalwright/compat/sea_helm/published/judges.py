@@ -154,7 +154,7 @@ class Judged(PublishedScoring):
         pooled = self.pooled(column)
         return {
             f"categories.{name}": (
-                factor * mean([value for place in positions for value in pooled[place]])
+                factor * mean([value for index in positions for value in pooled[index]])
             )
             for key in self.by
             for name, positions in self.groups(column, key).items()
@@ -213,13 +213,13 @@ class Lindsea(Criteria):
         parts = {}
         for name, generic in (("generic_score", True), ("criteria_score", False)):
             positions = [
-                place
-                for place, kind in enumerate(kinds)
+                kind_index
+                for kind_index, kind in enumerate(kinds)
                 if (kind == "generic") == generic
             ]
-            weights = [SEVERITY.get(kinds[place], 1.0) for place in positions]
+            weights = [SEVERITY.get(kinds[index], 1.0) for index in positions]
             parts[name] = (
-                mean([values[place] or 0.0 for place in positions], weights)
+                mean([values[index] or 0.0 for index in positions], weights)
                 if positions
                 else 0.0
             )

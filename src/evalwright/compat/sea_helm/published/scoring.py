@@ -231,8 +231,8 @@ class PublishedScoring:
     def groups(self, column: Column, key: str) -> dict[str, list[int]]:
         """The places of a column's items by group."""
         places_by_group: dict[str, list[int]] = {}
-        for place, code in enumerate(self.part_values(column, key)):
-            places_by_group.setdefault(self.by[key][int(code)], []).append(place)
+        for row_index, code in enumerate(self.part_values(column, key)):
+            places_by_group.setdefault(self.by[key][int(code)], []).append(row_index)
         return places_by_group
 
     # -- published numbers

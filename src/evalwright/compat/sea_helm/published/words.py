@@ -183,8 +183,8 @@ def _common_length(target_tokens: Sequence[str], answer_tokens: Sequence[str]) -
     where it grows.
     """
     bits: dict[str, int] = {}
-    for place, token in enumerate(target_tokens):
-        bits[token] = bits.get(token, 0) | 1 << place
+    for target_token_index, token in enumerate(target_tokens):
+        bits[token] = bits.get(token, 0) | 1 << target_token_index
     full = (1 << len(target_tokens)) - 1
     row = full
     for token in answer_tokens:
