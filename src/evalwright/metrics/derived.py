@@ -162,13 +162,13 @@ def macro_sums(
     wide = table[:-1].reshape(groups.count, count * table.shape[1])
 
     def averaged(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        there = sums[..., :count] > 0
+        has_items = sums[..., :count] > 0
         sums_by_value = sums[..., count:].reshape(
             *sums.shape[:-1], count, table.shape[1]
         )
-        values = np.where(there, np.nan_to_num(statistic(sums_by_value)), 0.0)
+        values = np.where(has_items, np.nan_to_num(statistic(sums_by_value)), 0.0)
         average: NDArray[np.float64] = values.sum(axis=-1) / np.maximum(
-            there.sum(axis=-1), 1
+            has_items.sum(axis=-1), 1
         )
         return average
 

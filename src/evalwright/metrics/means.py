@@ -116,10 +116,10 @@ def part_mean(column: Column, *, part: str, level: float = 0.95) -> Estimate:
     if not len(column.values):
         return nothing_scored(column, level)
     values = _part_scores(column, part)
-    there = ~np.isnan(values.reshape(len(values), -1)).all(axis=1)
+    has_value = ~np.isnan(values.reshape(len(values), -1)).all(axis=1)
     return statistics.mean_interval(
-        values[there],
-        clusters=column.clusters_of(there),
+        values[has_value],
+        clusters=column.clusters_of(has_value),
         n_missing=column.n_missing,
         value_range=_UNIT_RANGE,
         level=level,

@@ -131,9 +131,9 @@ def _attempts(
 
     scores = column.by_draw()
     skipped = _has(column, label)
-    there = ~np.isnan(scores)
-    return np.where(there & skipped, 0.0, scores), np.where(
-        there, 1.0 - skipped, np.nan
+    has_score = ~np.isnan(scores)
+    return np.where(has_score & skipped, 0.0, scores), np.where(
+        has_score, 1.0 - skipped, np.nan
     )
 
 

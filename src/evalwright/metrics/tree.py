@@ -90,13 +90,13 @@ class Node:
             weights[sample.tasks] = weights.get(sample.tasks, 0.0) + sample.weight
         return tuple(Sample(tasks, weight) for tasks, weight in weights.items())
 
-    def missing(self, there: Collection[str]) -> tuple[str, ...]:
+    def missing(self, present: Collection[str]) -> tuple[str, ...]:
         """Return the tasks below this node that have no number.
 
         Args:
-            there: the tasks that have one.
+            present: the tasks that have one.
         """
-        return tuple(task for task in self.tasks if task not in there)
+        return tuple(task for task in self.tasks if task not in present)
 
     def _samples(self, sizes: Mapping[str, int], ignores: bool) -> list[Sample]:
         ignores = ignores or self.ignores_missing

@@ -195,11 +195,11 @@ def krippendorff_alpha(
         The estimate; nan where all ratings are equal.
     """
     table = read_ratings(ratings, clusters, count=False)
-    there = ~np.isnan(table.values)
-    sizes = there.sum(axis=1).astype(np.float64)
-    middle = float(table.values[there].mean()) if there.any() else 0.0
+    is_rated = ~np.isnan(table.values)
+    sizes = is_rated.sum(axis=1).astype(np.float64)
+    middle = float(table.values[is_rated].mean()) if is_rated.any() else 0.0
     # Subtract the mean first, so that the squares keep their precision.
-    values = np.where(there, table.values - middle, 0.0)
+    values = np.where(is_rated, table.values - middle, 0.0)
     first = values.sum(axis=1)
     second = (values**2).sum(axis=1)
     differing = 2 * (sizes * second - first**2) / (sizes - 1)
@@ -230,8 +230,8 @@ def read_ratings(
     left_out = int(len(values) - np.count_nonzero(is_rated_twice))
     values = values[is_rated_twice]
     codes, n_clusters = kept_codes(clusters, is_rated_twice)
-    there = ~np.isnan(values)
-    labels = np.unique(values[there])
+    is_rated = ~np.isnan(values)
+    labels = np.unique(values[is_rated])
     counts = np.zeros((len(values), 0))
     if count:
         if len(labels) > _MOST_LABELS:
@@ -533,13 +533,13 @@ def _pair_cells(table: Ratings, pairs: list[tuple[int, int]]) -> F64:
     Each row is divided by its number of pairs, so it sums to 1 where there is one.
     """
     size = len(table.labels)
-    there = ~np.isnan(table.values)
-    ranks = np.searchsorted(table.labels, np.where(there, table.values, 0.0)).astype(
+    is_rated = ~np.isnan(table.values)
+    ranks = np.searchsorted(table.labels, np.where(is_rated, table.values, 0.0)).astype(
         np.int64
     )
     cells = np.zeros((table.n, size * size))
     for left, right in pairs:
-        rows = np.flatnonzero(there[:, left] & there[:, right])
+        rows = np.flatnonzero(is_rated[:, left] & is_rated[:, right])
         cells[rows, ranks[rows, left] * size + ranks[rows, right]] += 1.0
     shares: F64 = cells / np.maximum(cells.sum(axis=1, keepdims=True), 1.0)
     return shares

@@ -191,14 +191,14 @@ def _resampled_sums(
         np.repeat(np.arange(rows), repeats) if _mostly_distinct(rows, size) else None
     )
     for start in range(0, draws, chunk):
-        here = min(chunk, draws - start)
+        n_draws = min(chunk, draws - start)
         if owner is None:
-            weights = rng.multinomial(size, repeats / size, size=here)
+            weights = rng.multinomial(size, repeats / size, size=n_draws)
         else:  # the same distribution, by counting how often each unit was drawn
-            drawn = owner[rng.integers(0, size, size=(here, size))]
-            drawn += (np.arange(here) * rows)[:, None]
-            weights = np.bincount(drawn.ravel(), minlength=here * rows).reshape(
-                here, rows
+            drawn = owner[rng.integers(0, size, size=(n_draws, size))]
+            drawn += (np.arange(n_draws) * rows)[:, None]
+            weights = np.bincount(drawn.ravel(), minlength=n_draws * rows).reshape(
+                n_draws, rows
             )
         yield weights.astype(np.float64) @ totals
 

@@ -111,21 +111,21 @@ def contamination_check(
             suspicious=False,
         )
     low, high = value_range
-    every = [scored_check]
+    columns = [scored_check]
     for seen_end, unseen_end in ((low, high), (high, low)):
         ends = seen_end, unseen_end, unseen_end, seen_end
         filled_sides = [
             filled(side, end) for side, end in zip(sides, ends, strict=True)
         ]
-        every.append(_check_scored(filled_sides, groups, value_range, level))
-    least = min(check.low for check in every)
-    most = max(check.high for check in every)
+        columns.append(_check_scored(filled_sides, groups, value_range, level))
+    least = min(check.low for check in columns)
+    most = max(check.high for check in columns)
     p_value = (
-        max(check.p_value for check in every)
-        if len({check.excess > 0 for check in every}) == 1
+        max(check.p_value for check in columns)
+        if len({check.excess > 0 for check in columns}) == 1
         else 1.0
     )
-    suspicious = all(check.suspicious for check in every)
+    suspicious = all(check.suspicious for check in columns)
     return replace(
         scored_check, low=least, high=most, p_value=p_value, suspicious=suspicious
     )
@@ -236,10 +236,10 @@ def _joint_error(
         sides[::2], sides[1::2], groups, (1.0, -1.0), strict=True
     ):
         gaps = row_means(score_matrix(first)) - row_means(score_matrix(second))
-        there = ~np.isnan(gaps)
-        gaps = gaps[there]
+        has_gap = ~np.isnan(gaps)
+        gaps = gaps[has_gap]
         pulls.append(sign * (gaps - gaps.mean()) / len(gaps))
-        ids.append(cluster_ids(group, len(there))[there])
+        ids.append(cluster_ids(group, len(has_gap))[has_gap])
     _, codes = np.unique(np.concatenate(ids), return_inverse=True)
     all_pulls = np.concatenate(pulls)
     sums = np.bincount(codes, weights=all_pulls)

@@ -116,8 +116,8 @@ def variance_parts(
             " prompts for both"
         )
     has = [~np.isnan(side) for side in scores]
-    every = [np.count_nonzero(present, axis=2).min(axis=1) > 0 for present in has]
-    is_whole = every[0] & every[1]
+    has_both = [np.count_nonzero(present, axis=2).min(axis=1) > 0 for present in has]
+    is_whole = has_both[0] & has_both[1]
     scores = [side[is_whole] for side in scores]
     codes, n_clusters = kept_codes(clusters, is_whole)
     n, prompts = scores[0].shape[:2]
@@ -174,10 +174,10 @@ def _within_items(scores: F64) -> tuple[F64, F64, F64]:
 
     They are the variance of a draw, and of the mean of the draws.
     """
-    there = ~np.isnan(scores)
-    counts = there.sum(axis=2)
-    means = np.where(there, scores, 0.0).sum(axis=2) / counts
-    squares = np.where(there, (scores - means[:, :, None]) ** 2, 0.0).sum(axis=2)
+    has_score = ~np.isnan(scores)
+    counts = has_score.sum(axis=2)
+    means = np.where(has_score, scores, 0.0).sum(axis=2) / counts
+    squares = np.where(has_score, (scores - means[:, :, None]) ** 2, 0.0).sum(axis=2)
     with np.errstate(divide="ignore", invalid="ignore"):
         draw_variance = np.where(counts > 1, squares / (counts - 1), np.nan)
     if not np.isfinite(draw_variance).any():

@@ -337,8 +337,8 @@ def kept_counts(
     for limit in (np.full_like(totals, float(k)), totals - float(n - k)):
         inside = middle.copy()
         outside = limit.copy()
-        done = log_evidence(k, n, limit, totals, weights) < bar
-        inside = np.where(done, limit, inside)
+        is_decided = log_evidence(k, n, limit, totals, weights) < bar
+        inside = np.where(is_decided, limit, inside)
         for _ in range(max(1, math.ceil(math.log2(float(totals.max()) + 2.0)))):
             half = np.trunc((inside + outside) / 2)
             keep = log_evidence(k, n, half, totals, weights) < bar

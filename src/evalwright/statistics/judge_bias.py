@@ -328,9 +328,14 @@ def _keep_complete(
             f"both sides must have a row for the same items, not {len(left)} and"
             f" {len(right)}"
         )
-    there: Bools = ~(np.isnan(left) | np.isnan(right))
-    ids = None if clusters is None else cluster_ids(clusters, len(left))[there]
-    return left[there], right[there], ids, int(len(there) - np.count_nonzero(there))
+    has_both: Bools = ~(np.isnan(left) | np.isnan(right))
+    ids = None if clusters is None else cluster_ids(clusters, len(left))[has_both]
+    return (
+        left[has_both],
+        right[has_both],
+        ids,
+        int(len(has_both) - np.count_nonzero(has_both)),
+    )
 
 
 # -- logistic regression ---------------------------------------------------------------

@@ -438,10 +438,10 @@ def _influence(sample: JudgedSample, trust: float) -> F64:
     assert sample.strata is not None
     means = sample.stratum_means(residuals)
     influence[chosen] += w * (residuals - means) / float(w.sum())
-    every = np.bincount(sample.strata[chosen], weights=residuals) / np.bincount(
+    stratum_means = np.bincount(sample.strata[chosen], weights=residuals) / np.bincount(
         sample.strata[chosen]
     )
-    return influence + (every[sample.strata] - centre) / len(influence)
+    return influence + (stratum_means[sample.strata] - centre) / len(influence)
 
 
 def _inverted_p_value(

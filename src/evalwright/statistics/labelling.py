@@ -267,14 +267,14 @@ def judged_sample(
             f" {len(labels)} entries"
         )
     groups = None if strata is None else cluster_ids(strata, n)
-    there = ~np.isnan(verdicts)
-    verdicts = verdicts[there]
-    labels = labels[there]
+    has_verdict = ~np.isnan(verdicts)
+    verdicts = verdicts[has_verdict]
+    labels = labels[has_verdict]
     labelled = ~np.isnan(labels)
-    codes, n_clusters = kept_codes(clusters, there)
+    codes, n_clusters = kept_codes(clusters, has_verdict)
     weights = np.ones(len(labels))
     if groups is not None:
-        groups = np.unique(groups[there], return_inverse=True)[1].astype(np.int64)
+        groups = np.unique(groups[has_verdict], return_inverse=True)[1].astype(np.int64)
         weights = _stratum_weights(groups, labelled)
     return JudgedSample(
         verdicts,

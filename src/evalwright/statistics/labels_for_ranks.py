@@ -239,8 +239,8 @@ class _State:
         self, strata: I64, may_draw: npt.NDArray[np.bool_], model: LabelledModel
     ) -> None:
         count = int(strata.max()) + 1
-        there = strata >= 0
-        has_label = there & ~np.isnan(model.human)
+        has_stratum = strata >= 0
+        has_label = has_stratum & ~np.isnan(model.human)
 
         def tally(which: npt.NDArray[np.bool_], weights: F64 | None = None) -> F64:
             chosen = None if weights is None else weights[which]
@@ -248,12 +248,12 @@ class _State:
             return np.asarray(sums, dtype=np.float64)
 
         self.strata = strata
-        self.may_draw = may_draw & there
-        self.sizes = tally(there)
+        self.may_draw = may_draw & has_stratum
+        self.sizes = tally(has_stratum)
         self.labelled = tally(has_label)
         self.free = tally(self.may_draw)
         self.added = np.zeros(count)
-        verdicts = tally(there, model.judge) / self.sizes
+        verdicts = tally(has_stratum, model.judge) / self.sizes
         assumed = np.clip(verdicts, _LEAST_DOUBT, 1 - _LEAST_DOUBT)
         weight = self.labelled + _ASSUMED_LABELS
         means = (tally(has_label, model.human) + _ASSUMED_LABELS * assumed) / weight

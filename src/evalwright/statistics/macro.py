@@ -247,18 +247,25 @@ def macro_difference(
     if policy == "worst-case" and n_missing:
         low = worst_low
         high = worst_high
-        every = [scored, *fillings]
+        parts_with_fillings = [scored, *fillings]
         agree = (
             len(
                 {
                     (filling_mean.value > 0) - (filling_mean.value < 0)
-                    for filling_mean in every
+                    for filling_mean in parts_with_fillings
                 }
             )
             == 1
         )
-        p_value = max(filling_mean.p_value for filling_mean in every) if agree else 1.0
-        visible += max(abs(filling_mean.value - scored.value) for filling_mean in every)
+        p_value = (
+            max(filling_mean.p_value for filling_mean in parts_with_fillings)
+            if agree
+            else 1.0
+        )
+        visible += max(
+            abs(filling_mean.value - scored.value)
+            for filling_mean in parts_with_fillings
+        )
         if not bounded:
             p_value = visible = math.nan  # missing items: no bound
     return MacroDifference(

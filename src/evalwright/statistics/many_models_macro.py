@@ -202,9 +202,9 @@ def _ordered_pairs(models: int) -> Pairs:
 
 def _both_directions(pairs: TaskPairs, models: int) -> TaskPairs:
     """Add each pair the other way round."""
-    every = slice(None)
+    all_pairs = slice(None)
     turned = {
-        name: (pairs.of_pairs(name, every), sign * pairs.of_pairs(name, every))
+        name: (pairs.of_pairs(name, all_pairs), sign * pairs.of_pairs(name, all_pairs))
         for name, sign in {
             "difference": -1,
             "error": 1,
@@ -220,7 +220,7 @@ def _both_directions(pairs: TaskPairs, models: int) -> TaskPairs:
     columns: dict[str, Any] = {
         name: np.concatenate(directions) for name, directions in turned.items()
     }
-    return TaskPairs(places=every, **columns)
+    return TaskPairs(places=all_pairs, **columns)
 
 
 def _average_pairs(
@@ -240,10 +240,12 @@ def _average_pairs(
         np.fill_diagonal(filled, diagonal)
         return filled
 
-    every = slice(None)
+    all_pairs = slice(None)
     sums: dict[str, Any] = {
         name: table(
-            np.sum([task.of_pairs(name, every) for task in many.pairs_by_task], axis=0),
+            np.sum(
+                [task.of_pairs(name, all_pairs) for task in many.pairs_by_task], axis=0
+            ),
             1,
             sum(
                 getattr(task, "units" if name == "effective_units" else name)

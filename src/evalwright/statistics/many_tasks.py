@@ -462,19 +462,19 @@ class _PairSums:
         if not len(self.starts):
             return np.zeros((len(rows), len(self.has))), np.zeros(len(rows))
         gaps = self.scores[rows] - self.scores[columns]
-        there = ~np.isnan(gaps)
-        n = np.maximum(np.count_nonzero(there, axis=1), 1)[:, None]
+        has_gap = ~np.isnan(gaps)
+        n = np.maximum(np.count_nonzero(has_gap, axis=1), 1)[:, None]
         if not self.is_complete:
-            gaps = np.where(there, gaps, 0.0)
+            gaps = np.where(has_gap, gaps, 0.0)
         residuals = gaps - gaps.sum(axis=1, keepdims=True) / n
         if not self.is_complete:
-            residuals *= there
+            residuals *= has_gap
         if self.is_of_items:
             sums = residuals / n
-            shares = there / n
+            shares = has_gap / n
         else:
             sums = np.add.reduceat(residuals, self.starts, axis=1) / n
-            shares = np.add.reduceat(there, self.starts, axis=1, dtype=np.float64) / n
+            shares = np.add.reduceat(has_gap, self.starts, axis=1, dtype=np.float64) / n
         sums = cr2_scaled(sums, shares)
         return (
             np.where(self.has, sums[:, self.places], 0.0),

@@ -30,10 +30,10 @@ def holm(p: npt.ArrayLike) -> F64:
     Raises:
         ValueError: another shape, or a value outside [0, 1].
     """
-    values, there, order = _sort_p_values(p)
+    values, tested, order = _sort_p_values(p)
     tests = len(order)
-    stepped = np.maximum.accumulate(values[there][order] * (tests - np.arange(tests)))
-    return _restore_order(stepped, values, there, order)
+    stepped = np.maximum.accumulate(values[tested][order] * (tests - np.arange(tests)))
+    return _restore_order(stepped, values, tested, order)
 
 
 def holm_rows(p: F64) -> F64:
@@ -56,14 +56,14 @@ def holm_shares(p: npt.ArrayLike, alpha: float = 0.05) -> F64:
     that one's rate; equal p-values have one rate. An interval with this error rate excludes the
     hypothesis exactly where `holm` is below `alpha`. Arguments and errors as of `holm`.
     """
-    values, there, order = _sort_p_values(p)
-    ascending = values[there][order]
+    values, tested, order = _sort_p_values(p)
+    ascending = values[tested][order]
     tests = len(order)
     shares = alpha / (tests - np.searchsorted(ascending, ascending, side="left"))
     not_rejected = np.flatnonzero(holm(ascending) >= alpha)
     if len(not_rejected):
         shares[not_rejected[0] :] = shares[not_rejected[0]]
-    return _restore_order(shares, values, there, order)
+    return _restore_order(shares, values, tested, order)
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> F64:
@@ -72,11 +72,11 @@ def benjamini_hochberg(p: npt.ArrayLike) -> F64:
     The findings with a value under q have a false discovery rate of at most q, for independent and
     for positively dependent tests. Argument and errors as of `holm`.
     """
-    values, there, order = _sort_p_values(p)
+    values, tested, order = _sort_p_values(p)
     tests = len(order)
-    scaled = values[there][order] * tests / np.arange(1, tests + 1)
+    scaled = values[tested][order] * tests / np.arange(1, tests + 1)
     return _restore_order(
-        np.minimum.accumulate(scaled[::-1])[::-1], values, there, order
+        np.minimum.accumulate(scaled[::-1])[::-1], values, tested, order
     )
 
 
@@ -114,17 +114,17 @@ def _sort_p_values(
             f"p-values must have the shape (tests,), not {values.shape}; flatten them"
             " first"
         )
-    there = np.flatnonzero(~np.isnan(values))
-    if ((values[there] < 0) | (values[there] > 1)).any():
+    tested = np.flatnonzero(~np.isnan(values))
+    if ((values[tested] < 0) | (values[tested] > 1)).any():
         raise ValueError(
             "p-values must be between 0 and 1, or be nan where there was no test"
         )
-    return values, there, np.argsort(values[there], kind="stable")
+    return values, tested, np.argsort(values[tested], kind="stable")
 
 
 def _restore_order(
-    stepped: F64, values: F64, there: npt.NDArray[np.intp], order: npt.NDArray[np.intp]
+    stepped: F64, values: F64, tested: npt.NDArray[np.intp], order: npt.NDArray[np.intp]
 ) -> F64:
     adjusted = np.full(len(values), np.nan)
-    adjusted[there[order]] = np.minimum(stepped, 1.0)
+    adjusted[tested[order]] = np.minimum(stepped, 1.0)
     return adjusted

@@ -406,22 +406,24 @@ def count_missing(scores: F64, missing: Bools | None) -> I64:
     if missing is None or not missing.any():
         return np.zeros((len(scores),) * 2, dtype=np.int64)
     was_asked = (missing | ~np.isnan(scores)).astype(np.float64)
-    there = was_asked - missing
-    n_missing = np.rint(was_asked @ was_asked.T - there @ there.T).astype(np.int64)
+    n_scored = was_asked - missing
+    n_missing = np.rint(was_asked @ was_asked.T - n_scored @ n_scored.T).astype(
+        np.int64
+    )
     np.fill_diagonal(n_missing, 0)
     return n_missing
 
 
 def checked_missing(missing: npt.ArrayLike | None, rows: F64) -> Bools:
     """Decide which absent scores are missing: all if `missing` is None, none if it is False."""
-    there = ~np.isnan(rows)
+    has_score = ~np.isnan(rows)
     if missing is None:
-        return ~there
+        return ~has_score
     is_missing: Bools = np.asarray(missing, dtype=bool)
     is_missing = (
         np.broadcast_to(is_missing, rows.shape) if is_missing.ndim == 0 else is_missing
     )
-    if is_missing.shape != rows.shape or (is_missing & there).any():
+    if is_missing.shape != rows.shape or (is_missing & has_score).any():
         raise ValueError(
             f"missing must say for each of the scores {rows.shape} whether it is"
             " missing, and a score that is there is not"
@@ -451,16 +453,16 @@ def _pair_sums(scores: F64, starts: Starts | None, graded: bool) -> dict[str, F6
     models = len(scores)
     sums = {name: np.full((models, models), np.nan) for name in _SUMS}
     upper = np.triu_indices(models, 1)
-    here, places = upper_sums(scores, starts, graded)
+    pair_sums, places = upper_sums(scores, starts, graded)
     turned = {
-        **here,
-        "difference": -here["difference"],
-        "better": here["worse"],
-        "worse": here["better"],
-        "skewness": -here["skewness"],
+        **pair_sums,
+        "difference": -pair_sums["difference"],
+        "better": pair_sums["worse"],
+        "worse": pair_sums["better"],
+        "skewness": -pair_sums["skewness"],
     }
     for name in _SUMS:
-        sums[name][upper] = here[name][places]
+        sums[name][upper] = pair_sums[name][places]
         sums[name].T[upper] = turned[name][places]
     has = ~np.isnan(scores)
     n_scored = has.sum(axis=1)
@@ -498,9 +500,9 @@ def upper_sums(
     models = len(scores)
     if graded or starts is not None or models < FEWEST_TO_COUNT:
         parts = [
-            sums_of_differences(gaps, there, starts, graded)
+            sums_of_differences(gaps, has_both, starts, graded)
             for row in range(models - 1)
-            for _, gaps, there in _iterate_gaps(
+            for _, gaps, has_both in _iterate_gaps(
                 row, filled_scores, filled_scores, np.arange(row + 1, models)
             )
         ]
@@ -511,11 +513,11 @@ def upper_sums(
     for begin in range(0, len(examples[0]), step):
         rows, columns = (side[begin : begin + step] for side in examples)
         gaps = filled_scores[0][rows] - filled_scores[0][columns]
-        there = None
+        has_both = None
         if filled_scores[1] is not None:
-            there = filled_scores[1][rows] & filled_scores[1][columns]
-            gaps *= there
-        parts.append(sums_of_differences(gaps, there, None, graded))
+            has_both = filled_scores[1][rows] & filled_scores[1][columns]
+            gaps *= has_both
+        parts.append(sums_of_differences(gaps, has_both, None, graded))
     return _concatenated(parts), places
 
 
@@ -543,12 +545,12 @@ def _distinct_pairs(scores: F64) -> tuple[Pairs, npt.NDArray[np.intp]]:
     has = ~np.isnan(scores)
     is_high = has & (scores == np.nanmax(scores, initial=-np.inf))
     # Products of counts are exact in this form, and several times faster than with integers.
-    high, low, there = (
+    high, low, has_both = (
         side.astype(np.float64) for side in (is_high, has & ~is_high, has)
     )
     most = scores.shape[1] + 1
     kinds = np.zeros((len(scores),) * 2, np.int64)
-    for counts in (there @ there.T, high @ low.T, low @ high.T):
+    for counts in (has_both @ has_both.T, high @ low.T, low @ high.T):
         kinds *= most
         kinds += np.rint(counts).astype(np.int64)
     rows, columns = np.triu_indices(len(scores), 1)
@@ -568,9 +570,9 @@ def _first_of_each(kinds: I64, most: int) -> Pairs:
     # A lookup table is several times faster than sorting.
     table = np.full(most, -1, np.int64)
     table[kinds] = np.arange(len(kinds))
-    there = np.flatnonzero(table >= 0)
-    first = table[there]
-    table[there] = np.arange(len(there))
+    filled_cells = np.flatnonzero(table >= 0)
+    first = table[filled_cells]
+    table[filled_cells] = np.arange(len(filled_cells))
     return first, table[kinds]
 
 
@@ -593,12 +595,12 @@ def _filled_sums(
     left = _fill_missing(low)
     right = _fill_missing(high)
     for row in np.flatnonzero(where.any(axis=1)).tolist():
-        for others, gaps, there in _iterate_gaps(
+        for others, gaps, has_both in _iterate_gaps(
             row, left, right, np.flatnonzero(where[row])
         ):
-            here = sums_of_differences(gaps, there, starts, graded)
+            batch_sums = sums_of_differences(gaps, has_both, starts, graded)
             for name in _SUMS:
-                filled[name][row, others] = here[name]
+                filled[name][row, others] = batch_sums[name]
     return filled
 
 
@@ -701,17 +703,17 @@ def common_influences(
     parts = []
     filled_scores = _fill_missing(scores[:, order])
     for row in range(len(scores) - 1):
-        for others, gaps, there in _iterate_gaps(
+        for others, gaps, has_both in _iterate_gaps(
             row, filled_scores, filled_scores, np.arange(row + 1, len(scores))
         ):
             gaps -= np.nan_to_num(difference[row, others])[:, None]
             n = (
                 np.full(len(gaps), gaps.shape[1])
-                if there is None
-                else there.sum(axis=1)
+                if has_both is None
+                else has_both.sum(axis=1)
             )
             sums = np.add.reduceat(
-                gaps if there is None else gaps * there, starts, axis=1
+                gaps if has_both is None else gaps * has_both, starts, axis=1
             )
             parts.append((sums / np.maximum(n, 1)[:, None]).T.astype(np.float32))
     return np.concatenate(parts, axis=1)
@@ -741,16 +743,16 @@ def _iterate_gaps(
     for begin in range(0, len(others), step):
         places = others[begin : begin + step]
         if right[1] is None:
-            there = has
+            has_both = has
         elif has is None:
-            there = right[1][places]
+            has_both = right[1][places]
         else:
-            there = right[1][places] & has
+            has_both = right[1][places] & has
         gaps = row_scores - right[0][places]
-        if there is not None:
-            there = np.broadcast_to(there, gaps.shape)
-            gaps *= there
-        yield places, gaps, there
+        if has_both is not None:
+            has_both = np.broadcast_to(has_both, gaps.shape)
+            gaps *= has_both
+        yield places, gaps, has_both
 
 
 def grouped(codes: I64) -> tuple[I64, Starts]:
@@ -760,21 +762,21 @@ def grouped(codes: I64) -> tuple[I64, Starts]:
 
 
 def sums_of_differences(
-    gaps: F64, there: Bools | None, starts: Starts | None, graded: bool
+    gaps: F64, has_both: Bools | None, starts: Starts | None, graded: bool
 ) -> dict[str, F64]:
     """Compute the sums that the tests of `gaps` need, each (pairs,).
 
     Args:
         gaps: (pairs, items), differences, 0 where one of the two models has no score.
-        there: where both have one, None: everywhere.
+        has_both: where both have one, None: everywhere.
         starts: where each cluster of items begins; None: single items.
         graded: whether the moments of a t test are needed.
     """
     others, items = gaps.shape
     n = (
         np.full(others, float(items))
-        if there is None
-        else there.sum(axis=1).astype(np.float64)
+        if has_both is None
+        else has_both.sum(axis=1).astype(np.float64)
     )
     total = gaps.sum(axis=1)
     apart = np.abs(gaps)
@@ -789,8 +791,8 @@ def sums_of_differences(
     with np.errstate(divide="ignore", invalid="ignore"):
         difference = total / n
         residuals = np.subtract(gaps, difference[:, None], out=apart)
-        if there is not None:
-            residuals *= there
+        if has_both is not None:
+            residuals *= has_both
         spread = np.einsum("oi,oi->o", residuals, residuals)
         if starts is None:
             error = np.sqrt(spread / (n - 1) / n)
@@ -799,14 +801,14 @@ def sums_of_differences(
             effective_units = n
         else:
             residuals = np.add.reduceat(residuals, starts, axis=1)
-            if there is None:
+            if has_both is None:
                 sizes = np.diff(starts, append=items).astype(np.float64)[:, None]
-                of = n[:1]
+                counts = n[:1]
             else:
-                sizes = np.add.reduceat(there, starts, axis=1, dtype=np.float64).T
-                of = n
+                sizes = np.add.reduceat(has_both, starts, axis=1, dtype=np.float64).T
+                counts = n
             error, freedom, effective_units = cluster_spread(
-                residuals.T, sizes, of, spread
+                residuals.T, sizes, counts, spread
             )
             units = np.broadcast_to(
                 np.count_nonzero(sizes, axis=0).astype(np.float64), n.shape

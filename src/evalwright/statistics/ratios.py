@@ -37,10 +37,10 @@ def ratio_of_totals(
     """
     top = np.asarray(numerators, dtype=np.float64)
     bottom = np.asarray(denominators, dtype=np.float64)
-    there = ~(np.isnan(top) | np.isnan(bottom))
-    n_missing = int((~there).sum())
-    top = top[there]
-    bottom = bottom[there]
+    has_both = ~(np.isnan(top) | np.isnan(bottom))
+    n_missing = int((~has_both).sum())
+    top = top[has_both]
+    bottom = bottom[has_both]
     n = len(top)
     if not n:
         return Estimate.none(NOTHING_SCORED, n_missing, level=level)
@@ -49,7 +49,7 @@ def ratio_of_totals(
         return Estimate.none(
             "no number: the denominator is 0", n_missing, level=level, n=n
         )
-    ids = None if clusters is None else np.asarray(clusters)[there]
+    ids = None if clusters is None else np.asarray(clusters)[has_both]
     codes, n_clusters = cluster_codes(ids)
     value = float(top.sum()) / total
 

@@ -45,9 +45,9 @@ def unit_sums(values: npt.ArrayLike, codes: npt.ArrayLike) -> UnitSums:
     """
     scores = np.asarray(values, np.float64)
     ids = np.asarray(codes, np.int64)
-    there = ~np.isnan(scores)
-    scores = scores[there]
-    ids = ids[there]
+    has_score = ~np.isnan(scores)
+    scores = scores[has_score]
+    ids = ids[has_score]
     names, places = np.unique(ids, return_inverse=True)
     size = max(len(scores), 1)
     shares = np.bincount(places, minlength=len(names)) / size

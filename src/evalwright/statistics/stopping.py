@@ -222,7 +222,7 @@ class Monitor:
         }.get(finding.verdict, finding.verdict)
         a = np.array(self._a)
         b = np.array(self._b)
-        there = ~np.isnan(a - b)
+        has_both = ~np.isnan(a - b)
         return Decision(
             decided=finding.verdict != "open",
             verdict=verdict,
@@ -231,7 +231,7 @@ class Monitor:
             units=self._prefix,
             n_total=self.n_total,
             failed=self._failed,
-            value=float((a - b)[there].mean()) if there.any() else math.nan,
+            value=float((a - b)[has_both].mean()) if has_both.any() else math.nan,
             low=finding.low,
             high=finding.high,
             level=rule.level,

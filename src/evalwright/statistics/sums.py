@@ -367,8 +367,8 @@ def attempted_f(
     check_level(level)
     good, tried, ids, n_unread = _read_attempts(right, attempted, clusters)
     failed = n_missing + n_unread
-    there = ~np.isnan(good)
-    draws = there.sum(axis=1)
+    has_value = ~np.isnan(good)
+    draws = has_value.sum(axis=1)
     # Means over draws: an item counts the same, however many of its draws have a score.
     hits = np.nansum(good, axis=1) / draws
     tries = np.nansum(tried, axis=1) / draws
@@ -564,9 +564,9 @@ def _log_ratio(
             "log-likelihoods and counts must be two arrays of the same length, "
             f"not of the shapes {likelihoods.shape} and {lengths.shape}"
         )
-    there = ~np.isnan(likelihoods)
-    likelihoods = likelihoods[there]
-    lengths = lengths[there]
+    has_likelihood = ~np.isnan(likelihoods)
+    likelihoods = likelihoods[has_likelihood]
+    lengths = lengths[has_likelihood]
     if not (lengths >= 0).all() or np.isinf(lengths).any():
         raise ValueError("counts must be finite and not negative")
     if len(lengths) and not lengths.sum() > 0:
@@ -574,10 +574,10 @@ def _log_ratio(
             "the documents have no tokens, words or bytes at all, so there is no"
             " perplexity"
         )
-    failed = n_missing + int(len(there) - len(lengths))
+    failed = n_missing + int(len(has_likelihood) - len(lengths))
     if not len(lengths):
         return Estimate.none(NOTHING_SCORED, failed, level=level)
-    codes, n_clusters = kept_codes(clusters, there)
+    codes, n_clusters = kept_codes(clusters, has_likelihood)
     losses = -likelihoods
     totals = lengths
     if codes is not None:

@@ -80,11 +80,11 @@ def shared_covariance(parts: Sequence[Values]) -> tuple[float, float]:
     """
     sums = []
     for values, codes in parts:
-        there = ~np.isnan(values)
-        if codes is None or np.count_nonzero(there) < 2:
+        has_value = ~np.isnan(values)
+        if codes is None or np.count_nonzero(has_value) < 2:
             continue
-        present = values[there]
-        names, places = np.unique(codes[there], return_inverse=True)
+        present = values[has_value]
+        names, places = np.unique(codes[has_value], return_inverse=True)
         sums.append(
             (
                 names,
@@ -327,11 +327,13 @@ def _pair_covariances(
         task_influences = np.zeros_like(total)
         inside = (~np.isnan(rows)).astype(np.float64)
         common = (inside @ inside.T)[pairs]
-        there = (inside[:, is_shared] @ inside[:, is_shared].T)[pairs]
+        n_common = (inside[:, is_shared] @ inside[:, is_shared].T)[pairs]
         sums = common_influences(
             rows[:, is_shared], places.astype(np.int64), gap, pairs
         )
-        task_influences[present] = sums * (np.maximum(there, 1) / np.maximum(common, 1))
+        task_influences[present] = sums * (
+            np.maximum(n_common, 1) / np.maximum(common, 1)
+        )
         total += task_influences
         squares += (task_influences**2).sum(axis=0)
     pairs_of_tasks = len(tasks) * (len(tasks) - 1) / 2

@@ -102,14 +102,14 @@ def item_units(values: npt.ArrayLike, clusters: Clusters = None) -> Units:
     item.
     """
     scores = score_matrix(values)
-    there = ~np.isnan(scores)
-    counts = there.sum(axis=1)
+    has_score = ~np.isnan(scores)
+    counts = has_score.sum(axis=1)
     scored = counts > 0
     ids = None if clusters is None else cluster_ids(clusters, len(scores))
     n_missing = int(len(scores) - np.count_nonzero(scored))
     if n_missing:
         scores = scores[scored]
-        there = there[scored]
+        has_score = has_score[scored]
         counts = counts[scored]
         ids = None if ids is None else ids[scored]
     means = row_means(scores)
@@ -123,9 +123,9 @@ def row_means(scores: F64) -> F64:
     """Average (items, draws) over draws, ignoring nan; nan where all are."""
     if scores.shape[1] == 1:
         return scores[:, 0]
-    there = ~np.isnan(scores)
-    counts = there.sum(axis=1)
-    sums = np.where(there, scores, 0.0).sum(axis=1)
+    has_score = ~np.isnan(scores)
+    counts = has_score.sum(axis=1)
+    sums = np.where(has_score, scores, 0.0).sum(axis=1)
     means: F64 = np.divide(
         sums, counts, out=np.full(len(scores), math.nan), where=counts > 0
     )
@@ -355,12 +355,12 @@ def variance_components(scores: npt.ArrayLike) -> VarianceComponents:
     items, or no item with two draws.
     """
     units = item_units(scores)
-    there = ~np.isnan(units.scores)
-    counts = there.sum(axis=1)
+    has_score = ~np.isnan(units.scores)
+    counts = has_score.sum(axis=1)
     repeated = counts >= 2
     if units.n < 2 or not repeated.any():
         return VarianceComponents(math.nan, math.nan)
-    squares = np.where(there, (units.scores - units.means[:, None]) ** 2, 0.0).sum(
+    squares = np.where(has_score, (units.scores - units.means[:, None]) ** 2, 0.0).sum(
         axis=1
     )
     within = float((squares[repeated] / (counts[repeated] - 1)).mean())

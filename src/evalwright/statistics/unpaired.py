@@ -201,11 +201,13 @@ def _worst_case(
         )[2]
         for end_a, end_b in (value_range, value_range[::-1])
     )
-    every = [part for part in (scored, least, most) if not math.isnan(part.low)]
-    low = min(part.low for part in every)
-    high = max(part.high for part in every)
-    sides = {(part.low + part.high > 0) - (part.low + part.high < 0) for part in every}
-    p_value = max(part.p_value for part in every) if len(sides) == 1 else 1.0
+    known_parts = [part for part in (scored, least, most) if not math.isnan(part.low)]
+    low = min(part.low for part in known_parts)
+    high = max(part.high for part in known_parts)
+    sides = {
+        (part.low + part.high > 0) - (part.low + part.high < 0) for part in known_parts
+    }
+    p_value = max(part.p_value for part in known_parts) if len(sides) == 1 else 1.0
     return scored._replace(low=low, high=high, p_value=p_value)
 
 
