@@ -878,11 +878,11 @@ def _matching_metric(
 
 def _check_scorer(a: Run, b: Run, task: str, scorer: str) -> None:
     """Raise RunError unless both runs have a score by the scorer that is compared."""
-    there = [record["name"] for record in b.record(task)["scorers"]]
-    if scorer not in there:
+    scorer_names = [record["name"] for record in b.record(task)["scorers"]]
+    if scorer not in scorer_names:
         raise RunError(
             f"On '{task}' the run '{a.id}' was scored by '{scorer}' and the run"
-            f" '{b.id}' by {', '.join(there)}. Score one of them again with `evalwright"
+            f" '{b.id}' by {', '.join(scorer_names)}. Score one of them again with `evalwright"
             " score`."
         )
 

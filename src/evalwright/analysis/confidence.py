@@ -165,8 +165,8 @@ def _read_confidence_rows(run: Run) -> dict[str, ConfidenceRows]:
 def _measure_task(task: str, rows: ConfidenceRows) -> TaskConfidence | None:
     right = np.array(rows.right)
     source, confidence = rows.confidence()
-    there = ~np.isnan(confidence)
-    if not there.any():
+    has_confidence = ~np.isnan(confidence)
+    if not has_confidence.any():
         return None
     if not np.isin(right[~np.isnan(right)], (0.0, 1.0)).all():
         scores = f"The scores of '{task}' ({rows.scorer})"
@@ -181,7 +181,7 @@ def _measure_task(task: str, rows: ConfidenceRows) -> TaskConfidence | None:
         scorer=rows.scorer,
         source=source,
         answers=len(right),
-        without=scored - int((there & ~np.isnan(right)).sum()),
+        without=scored - int((has_confidence & ~np.isnan(right)).sum()),
         failed=len(right) - scored,
         brier=brier_score(confidence, right, clusters=keys),
         calibration=calibration_error(confidence, right, clusters=keys),

@@ -429,13 +429,15 @@ def _mean(scores: NDArray[np.float64]) -> float:
 
 def _usual_spread(scores: Sequence[NDArray[np.float64]]) -> float:
     """The range of four in five scores, twice: a few far ones must not decide what is little."""
-    every = np.concatenate([table.ravel() for table in scores[:1]])
-    every = every[~np.isnan(every)]
-    if not every.size:
+    baseline_scores = np.concatenate([table.ravel() for table in scores[:1]])
+    baseline_scores = baseline_scores[~np.isnan(baseline_scores)]
+    if not baseline_scores.size:
         return 1.0
-    low, high = np.quantile(every, (0.1, 0.9))
-    usual = 2 * float(high - low) or float(every.max() - every.min())
-    return max(usual, MIN_SPREAD * max(1.0, float(np.abs(every).max())))
+    low, high = np.quantile(baseline_scores, (0.1, 0.9))
+    usual = 2 * float(high - low) or float(
+        baseline_scores.max() - baseline_scores.min()
+    )
+    return max(usual, MIN_SPREAD * max(1.0, float(np.abs(baseline_scores).max())))
 
 
 def _score_table(

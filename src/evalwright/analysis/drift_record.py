@@ -448,22 +448,22 @@ def _mark_of(run: Run, followed: Mapping[str, Followed]) -> DriftMark | None:
     for name, record in followed.items():
         if name != judge_name and record.label != run.label:
             continue
-        of = "judge" if name == judge_name else "model"
-        date = scored if of == "judge" else answered
+        role = "judge" if name == judge_name else "model"
+        date = scored if role == "judge" else answered
         marks += [
-            _mark(record.label, change, of)
+            _mark(record.label, change, role)
             for change in record.changes
             if date < change.since_date
         ]
     return min(marks, key=lambda mark: mark.of != "model", default=None)
 
 
-def _mark(label: str, change: FoundChange, of: str) -> DriftMark:
-    subject = f"The judge {label}" if of == "judge" else label
+def _mark(label: str, change: FoundChange, role: str) -> DriftMark:
+    subject = f"The judge {label}" if role == "judge" else label
     advice = (
         "its scores are to be given again"
-        if of == "judge"
+        if role == "judge"
         else "this result is of before, and the model is to be run again"
     )
     sentence = f"{subject} has changed since {change.since_date}: {advice}."
-    return DriftMark(change.since_date, change.alarm_date, of, sentence)
+    return DriftMark(change.since_date, change.alarm_date, role, sentence)

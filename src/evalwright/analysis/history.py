@@ -362,8 +362,8 @@ def find_changes(earlier: Run, later: Run) -> Iterator[Change]:
     phrases: dict[str, list[str]] = {}
     for change in _list_changes(earlier, later):
         phrases.setdefault(change.what, []).append(change.text)
-    for what, texts in phrases.items():
-        yield Change(what, "; ".join(texts))
+    for change_kind, texts in phrases.items():
+        yield Change(change_kind, "; ".join(texts))
 
 
 def _list_changes(earlier: Run, later: Run) -> Iterator[Change]:

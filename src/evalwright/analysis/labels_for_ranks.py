@@ -205,8 +205,8 @@ def _make_set(
     positions = gathered.positions[index]
     verdicts = evidence.verdicts
     strata = np.full(len(verdicts.values), -1, dtype=np.int64)
-    there = positions >= 0
-    strata[positions[there]] = planned.strata[there]
+    is_known = positions >= 0
+    strata[positions[is_known]] = planned.strata[is_known]
     chosen = np.array(planned.indices)
     of_chosen = planned.strata[chosen]
     free = np.bincount(planned.strata[(planned.strata >= 0) & ~drawn])

@@ -101,9 +101,9 @@ def rank_many(
     for numbers in together.values():
         tasks = _Tasks()
         for begin in range(0, len(numbers), NODES_AT_ONCE):
-            some = numbers[begin : begin + NODES_AT_ONCE]
-            ranked = tasks.ranks([averages[number] for number in some])
-            for number, ranks in zip(some, ranked, strict=True):
+            batch = numbers[begin : begin + NODES_AT_ONCE]
+            ranked = tasks.ranks([averages[number] for number in batch])
+            for number, ranks in zip(batch, ranked, strict=True):
                 node_ranks[number] = ranks
     return node_ranks
 
@@ -227,9 +227,9 @@ def _with_common(matrices: Sequence[Matrix]) -> Bools:
     """Which runs have an item in common with any other, (runs,)."""
     has = np.zeros(len(matrices[0].values), bool)
     for matrix in matrices:
-        there = ~np.isnan(matrix.of_items.values)
-        shared = there.sum(axis=0) > 1
-        has |= there[:, shared].any(axis=1)
+        has_score = ~np.isnan(matrix.of_items.values)
+        shared = has_score.sum(axis=0) > 1
+        has |= has_score[:, shared].any(axis=1)
     return has
 
 

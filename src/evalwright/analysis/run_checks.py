@@ -230,8 +230,8 @@ def check_run(
     today, notes = _load_current_tasks(run, settings)
     if records.as_published:
         notes.append(records.as_published)
-    there = {task.name for task in run.tasks}
-    missing = dict.fromkeys(sorted((left_out | today.keys()) - there), "")
+    task_names = {task.name for task in run.tasks}
+    missing = dict.fromkeys(sorted((left_out | today.keys()) - task_names), "")
     stale = dict(_find_stale_tasks(run, today))
     images, image_notes = image_faults(run.folder, run.data)
     problems = {
@@ -245,13 +245,13 @@ def check_run(
         "tasks missing": missing,
         "not of today": stale,
     }
-    whole_tasks = there - {*short, *failed, *changed, *without_metrics, *stale}
+    whole_tasks = task_names - {*short, *failed, *changed, *without_metrics, *stale}
     problem_texts = tuple(describe_problems(problems))
     return RunCheck(
         run.name,
         run.label,
         len(whole_tasks),
-        len(there | {*missing}),
+        len(task_names | {*missing}),
         problem_texts,
         (*notes, *image_notes),
     )

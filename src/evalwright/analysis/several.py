@@ -296,7 +296,7 @@ def _make_table(
     average: Average,
     baseline: int | None,
     families: int,
-    of: str,
+    scope: str,
     labels: Sequence[str],
     *,
     name: str = "",
@@ -307,7 +307,7 @@ def _make_table(
         average: the samples.
         baseline: number of the run to compare with; None for all pairs.
         families: how many tables share the 5%.
-        of: what these tables are, in words.
+        scope: what these tables are, in words.
         labels: what the runs are called.
         name: of the slice, or "overall" for the average over tasks.
     """
@@ -355,7 +355,7 @@ def _make_table(
         if baseline is None
         else f"{len(pairs)} comparisons with the baseline"
     )
-    further = f" of all {families} {of} (Bonferroni)" if families > 1 else ""
+    further = f" of all {families} {scope} (Bonferroni)" if families > 1 else ""
 
     return PairTable(
         task="" if is_overall else measure.task,

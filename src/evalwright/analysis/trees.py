@@ -284,9 +284,11 @@ def make_average(
     average = _average_by_node(matrices, node)
     if tasks_are == "fixed":
         return average
-    there = 0 if average is None else len(average.samples)
-    if average is None or there < FEWEST:
-        how_many = f"there is one over {there}" if there > 1 else "there is none"
+    n_present = 0 if average is None else len(average.samples)
+    if average is None or n_present < FEWEST:
+        how_many = (
+            f"there is one over {n_present}" if n_present > 1 else "there is none"
+        )
         raise ConfigurationError(
             f"Tasks as a sample of tasks need a mean over at least {FEWEST} tasks, but"
             f" {how_many}: how far so few lie apart says nothing of others. Use --tasks-are"

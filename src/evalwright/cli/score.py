@@ -259,9 +259,9 @@ def score_several(
     from evalwright.runs.reader import open_run
 
     check_names(rescorings)
-    done = [open_run(todo.new.folder) for todo in rescorings if todo.is_done]
-    there = {run.folder for run in done}
-    open_work = [todo for todo in rescorings if todo.new.folder not in there]
+    finished_runs = [open_run(todo.new.folder) for todo in rescorings if todo.is_done]
+    finished_folders = {run.folder for run in finished_runs}
+    open_work = [todo for todo in rescorings if todo.new.folder not in finished_folders]
     outcome = rescore_all(
         open_work,
         home=params["home"],
@@ -269,21 +269,23 @@ def score_several(
         price=params["price"],
         say=None if params["as_json"] else say,
     )
-    for run in (*outcome.runs, *done):
+    for run in (*outcome.runs, *finished_runs):
         if publish is not None and not unscored_sentences([run]):
             publish(run)
     old_by_new = {todo.new.folder.name: todo.new.old for todo in rescorings}
     record = {
         "runs": [
             {"run": run.id, "from": old_by_new[run.id].id, "folder": str(run.folder)}
-            for run in (*outcome.runs, *done)
+            for run in (*outcome.runs, *finished_runs)
         ],
         "not_done": [run.id for run in outcome.not_done],
         "without_samples": sorted(without_samples),
         **({} if outcome.spending is None else {"budget": dict(outcome.spending)}),
     }
     print_result(
-        params["as_json"], record, rescored_document(outcome.runs, done, old_by_new)
+        params["as_json"],
+        record,
+        rescored_document(outcome.runs, finished_runs, old_by_new),
     )
     for remark in remarks(outcome.runs):
         say(remark)

@@ -187,15 +187,16 @@ def prune(
         for row in stored:
             if not is_meant(*row[:2]):
                 continue
-            here = (row[0], before)
+            row_key = (row[0], before)
             n = int(
                 database.rows(
-                    "SELECT count(*) FROM responses WHERE model=? AND created<?", here
+                    "SELECT count(*) FROM responses WHERE model=? AND created<?",
+                    row_key,
                 )[0][0]
             )
             if n and yes:
                 database.change(
-                    "DELETE FROM responses WHERE model=? AND created<?", [here]
+                    "DELETE FROM responses WHERE model=? AND created<?", [row_key]
                 )
             if n:
                 echo(f"  {n:>9,}  {_model_label(row[0], row[1])}")

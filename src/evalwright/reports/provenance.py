@@ -29,18 +29,30 @@ def provenance_facts(run: Run) -> Facts:
     environment = as_section(run.data.get("environment"))
     libraries = as_section(environment.get("libraries"))
     facts = [
-        *((f"{TEMPLATE}{of}", text) for of, text in _by_tasks(run, template_text)),
         *(
-            (f"Hash of the prompt{of}", text)
-            for of, text in _by_tasks(run, prompt_hash)
+            (f"{TEMPLATE}{tasks_clause}", text)
+            for tasks_clause, text in _by_tasks(run, template_text)
         ),
         *(
-            (f"Few-shot examples{of}", text)
-            for of, text in _by_tasks(run, few_shot_text)
+            (f"Hash of the prompt{tasks_clause}", text)
+            for tasks_clause, text in _by_tasks(run, prompt_hash)
         ),
-        *((f"Generation{of}", text) for of, text in _by_tasks(run, generation_text)),
-        *((f"Scorers{of}", text) for of, text in _by_tasks(run, scorers_text)),
-        *((f"Hash of the data{of}", text) for of, text in _by_tasks(run, data_hash)),
+        *(
+            (f"Few-shot examples{tasks_clause}", text)
+            for tasks_clause, text in _by_tasks(run, few_shot_text)
+        ),
+        *(
+            (f"Generation{tasks_clause}", text)
+            for tasks_clause, text in _by_tasks(run, generation_text)
+        ),
+        *(
+            (f"Scorers{tasks_clause}", text)
+            for tasks_clause, text in _by_tasks(run, scorers_text)
+        ),
+        *(
+            (f"Hash of the data{tasks_clause}", text)
+            for tasks_clause, text in _by_tasks(run, data_hash)
+        ),
         *_import_facts(run),
         ("Python", python_version(run)),
         (
@@ -159,9 +171,9 @@ def _by_tasks(run: Run, describe: Any) -> list[tuple[str, str]]:
         names_by_text.setdefault(describe(record), []).append(str(record["name"]))
     described = []
     for text, names in names_by_text.items():
-        of = shorten(inert(f" of {shortened_list(names)}"), MOST_OF_CELLS)
+        tasks_clause = shorten(inert(f" of {shortened_list(names)}"), MOST_OF_CELLS)
         if text:
-            described.append(("" if len(names) == len(tasks) else of, text))
+            described.append(("" if len(names) == len(tasks) else tasks_clause, text))
     return described
 
 

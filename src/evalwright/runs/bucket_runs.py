@@ -128,9 +128,9 @@ def push_run(
     bucket = Bucket(address.bucket)
 
     record = _bucket_form(_record_fields(run), sha256)
-    there = _read_record(bucket, address)
-    if there is not None and there.content != record and not replace:
-        _check_replaceable(there.fields, run.data, str(address))
+    stored_record = _read_record(bucket, address)
+    if stored_record is not None and stored_record.content != record and not replace:
+        _check_replaceable(stored_record.fields, run.data, str(address))
 
     stored_sizes = bucket.sizes(address.key)
     named_keys = {address.child(RUN_FILE).key}
@@ -141,7 +141,7 @@ def push_run(
         if stored_sizes.get(key) != path.stat().st_size:
             with failing_as(RunError, f"'{path}' cannot be uploaded"):
                 bucket.upload(key, path)
-    if there is not None and there.content == record:
+    if stored_record is not None and stored_record.content == record:
         return "unchanged"
 
     record_key = address.child(RUN_FILE).key
@@ -149,8 +149,8 @@ def push_run(
         bucket.put(
             record_key,
             record,
-            if_etag=there.etag if there else "",
-            if_absent=there is None,
+            if_etag=stored_record.etag if stored_record else "",
+            if_absent=stored_record is None,
         )
     except ObjectChanged:
         raise RunError(
@@ -160,7 +160,7 @@ def push_run(
     for key in stored_sizes.keys() - named_keys:
         if _STALE_NAMES.fullmatch(key.removeprefix(f"{address.key}/")):
             bucket.delete(key)
-    return "written" if there is None else "replaced"
+    return "written" if stored_record is None else "replaced"
 
 
 def _check_pushable(run: Run) -> None:
@@ -425,10 +425,10 @@ def list_bucket_runs(
 
         def read(name: str) -> bytes | RunError | None:
             try:
-                there = _read_record(bucket, folder.child(_check_name(name)))
+                stored_record = _read_record(bucket, folder.child(_check_name(name)))
             except (RunError, ConfigurationError) as error:
                 return RunError(str(error))
-            return None if there is None else there.content
+            return None if stored_record is None else stored_record.content
 
         for name, content in zip(names, pool.map(read, names), strict=True):
             if content is None:

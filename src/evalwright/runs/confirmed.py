@@ -293,15 +293,15 @@ class RunScores:
             if task["name"] in without:
                 tasks.append(task)
                 continue
-            again = _TaskAgain(
+            recomputed_tasks = _TaskAgain(
                 self._run,
                 task,
                 self._tallies[task["name"]],
                 self._first_answered.get(task["name"]),
             )
-            tasks.append(again.record())
-            published += again.as_published
-            disagreements += again.disagreements
+            tasks.append(recomputed_tasks.record())
+            published += recomputed_tasks.as_published
+            disagreements += recomputed_tasks.disagreements
         groups: list[Mapping[str, Any]] = list(self._run.data.get("groups", ()))
         if groups and not disagreements and not without:
             groups = self._groups(tasks, groups, published, disagreements)
@@ -419,29 +419,29 @@ class _TaskAgain:
     def record(self) -> dict[str, Any]:
         """Return the task's part with recomputed numbers in place of the recorded ones."""
         task = dict(self._task)
-        again = self._again()
+        recomputed = self._again()
         if _is_imported(task):
-            return {**task, **self._imported(again)}
+            return {**task, **self._imported(recomputed)}
         counted = self._run.data["schema"] > 1
-        self._compare_counts(again, _COUNTS if counted else _OLD_COUNTS)
+        self._compare_counts(recomputed, _COUNTS if counted else _OLD_COUNTS)
         if counted:
             task = {
                 key: recorded for key, recorded in task.items() if key not in SELDOM
             }
             task |= {
-                key: again[key]
+                key: recomputed[key]
                 for key in (*_COUNTS, "failures", *SELDOM)
-                if key in again
+                if key in recomputed
             }
             if self._task.get("outcomes"):
-                task["outcomes"] = again["outcomes"]
-        by_label = {metric["label"]: metric for metric in again["metrics"]}
+                task["outcomes"] = recomputed["outcomes"]
+        by_label = {metric["label"]: metric for metric in recomputed["metrics"]}
         task["metrics"] = [
             self._metric(metric, by_label, counted) for metric in self._task["metrics"]
         ]
         task["slices"] = {
             key: {
-                value: self._slice(key, value, metrics, again["slices"])
+                value: self._slice(key, value, metrics, recomputed["slices"])
                 for value, metrics in by_value.items()
             }
             for key, by_value in self._task["slices"].items()
@@ -464,8 +464,8 @@ class _TaskAgain:
             key in self._run.data for key in ("scored_from", "aggregated_from")
         )
         with_intervals = with_noted_intervals if derived else with_valid_intervals
-        again = with_intervals(task_result, stopping)
-        for metric in again["metrics"]:
+        recomputed = with_intervals(task_result, stopping)
+        for metric in recomputed["metrics"]:
             # The interval of a stopping rule is recorded with the rule; it cannot be recomputed
             # from the samples.
             value = metric["value"]
@@ -480,7 +480,7 @@ class _TaskAgain:
                     f"{low:g} to {high:g}",
                     f"around {value:g}",
                 )
-        return again
+        return recomputed
 
     def _specs(self) -> list[MetricSpec]:
         specs = [MetricSpec(**spec) for spec in self._task.get("metric_specs") or ()]
@@ -499,9 +499,9 @@ class _TaskAgain:
             # anything.
             return []
 
-    def _imported(self, again: Mapping[str, Any]) -> dict[str, Any]:
+    def _imported(self, recomputed: Mapping[str, Any]) -> dict[str, Any]:
         """Keep another program's numbers, noting those that the samples do not reproduce."""
-        by_label = {metric["label"]: metric for metric in again["metrics"]}
+        by_label = {metric["label"]: metric for metric in recomputed["metrics"]}
         for metric in self._task["metrics"]:
             ours = by_label.get(metric["label"])
             same = (
@@ -513,23 +513,26 @@ class _TaskAgain:
                 self.as_published.append(f"{self._name}: {metric['label']}")
         return {}
 
-    def _compare_counts(self, again: Mapping[str, Any], counts: Sequence[str]) -> None:
+    def _compare_counts(
+        self, recomputed: Mapping[str, Any], counts: Sequence[str]
+    ) -> None:
         for count in counts:
             recorded = self._task.get(count, 0)
-            recomputed = again.get(count, 0)
-            if recorded != recomputed:
-                self._disagree(count, recorded, recomputed)
+            recomputed_count = recomputed.get(count, 0)
+            if recorded != recomputed_count:
+                self._disagree(count, recorded, recomputed_count)
         outcomes = self._task.get("outcomes")
-        if counts is _COUNTS and outcomes and outcomes != again["outcomes"]:
+        if counts is _COUNTS and outcomes and outcomes != recomputed["outcomes"]:
             outcome = next(
                 outcome_name
-                for outcome_name in {**outcomes, **again["outcomes"]}
-                if outcomes.get(outcome_name) != again["outcomes"].get(outcome_name)
+                for outcome_name in {**outcomes, **recomputed["outcomes"]}
+                if outcomes.get(outcome_name)
+                != recomputed["outcomes"].get(outcome_name)
             )
             self._disagree(
                 f"outcomes.{outcome}",
                 outcomes.get(outcome, 0),
-                again["outcomes"].get(outcome, 0),
+                recomputed["outcomes"].get(outcome, 0),
             )
 
     def _metric(
@@ -630,11 +633,11 @@ class _TaskAgain:
         ]
         less = MetricResult.from_dict(metric).less_is_better
         for values in columns:
-            there = values[~np.isnan(values)]
-            if not len(there) or len(there) != metric["n"]:
+            known_values = values[~np.isnan(values)]
+            if not len(known_values) or len(known_values) != metric["n"]:
                 continue
             with np.errstate(all="ignore"):
-                mean = float(there.mean())
+                mean = float(known_values.mean())
             forms = (mean, -mean, 1 - mean) if less else (mean,)
             if any(_same(metric["value"], form) for form in forms):
                 return True

@@ -132,16 +132,16 @@ def _listed(value: Any) -> list[Any]:
 
 def _of_node(node: Node, tasks: Records) -> TaskGroup:
     """Build a node's group: the averages of the main metrics, and of others that all tasks have."""
-    there = [task for task in tasks if task["name"] in node.tasks and task["metrics"]]
-    mains = {task["name"]: task["metrics"][0] for task in there}
+    members = [task for task in tasks if task["name"] in node.tasks and task["metrics"]]
+    mains = {task["name"]: task["metrics"][0] for task in members}
     labels = {main["label"] for main in mains.values()}
     averages = [
         GroupAverage(labels.pop() if len(labels) == 1 else "main metrics", node, mains)
     ]
-    for metric in there[0]["metrics"] if there else ():
+    for metric in members[0]["metrics"] if members else ():
         all_metrics = (
             (task["name"], task_metric)
-            for task in there
+            for task in members
             for task_metric in task["metrics"]
         )
         metric_by_task = {
@@ -149,7 +149,7 @@ def _of_node(node: Node, tasks: Records) -> TaskGroup:
             for task, task_metric in all_metrics
             if task_metric["label"] == metric["label"]
         }
-        if len(metric_by_task) == len(there) and metric["label"] != averages[0].label:
+        if len(metric_by_task) == len(members) and metric["label"] != averages[0].label:
             averages.append(GroupAverage(metric["label"], node, metric_by_task))
     return TaskGroup(node.name, node.name, tuple(averages))
 
@@ -200,8 +200,8 @@ def group_record(
                 less,
             )
         )
-    there = any(not math.isnan(metric.estimate.value) for metric in metrics)
-    without = f" (without {', '.join(missing)})" if missing and there else ""
+    has_number = any(not math.isnan(metric.estimate.value) for metric in metrics)
+    without = f" (without {', '.join(missing)})" if missing and has_number else ""
     return GroupResult(
         name=group.name,
         label=group.label + without,

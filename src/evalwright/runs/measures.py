@@ -209,10 +209,10 @@ class Matrix:
 
     def common(self) -> NDArray[np.bool_]:
         """Return a mask of the items that all runs were asked, (items,)."""
-        every: NDArray[np.bool_] = self.was_asked[0].copy()
+        asked_by_all: NDArray[np.bool_] = self.was_asked[0].copy()
         for row in self.was_asked[1:]:
-            every &= row
-        return every
+            asked_by_all &= row
+        return asked_by_all
 
     def part(self, items: NDArray[np.bool_]) -> Matrix:
         """Select some of the items."""
@@ -694,8 +694,8 @@ def common_units(matrix: Matrix) -> NDArray[np.int64]:
     """Like `common_counts`, but counts groups where they replace items."""
     import numpy as np
 
-    there = (~np.isnan(matrix.values)).astype(np.float64)
-    counts: NDArray[np.int64] = (there @ there.T).astype(np.int64)
+    has_value = (~np.isnan(matrix.values)).astype(np.float64)
+    counts: NDArray[np.int64] = (has_value @ has_value.T).astype(np.int64)
     return counts
 
 
@@ -759,9 +759,11 @@ def _form(
     for form in _forms(main):
         missed = 0.0
         for metric, values in zip(results, scores_by_run, strict=True):
-            there = values[~np.isnan(values)]
-            if len(there) and math.isfinite(metric.estimate.value):
-                gap = abs(metric.estimate.value - _as_shown(form, float(there.mean())))
+            known_values = values[~np.isnan(values)]
+            if len(known_values) and math.isfinite(metric.estimate.value):
+                gap = abs(
+                    metric.estimate.value - _as_shown(form, float(known_values.mean()))
+                )
                 missed = max(missed, gap / max(1.0, abs(metric.estimate.value)))
                 has_scores = True
         if missed < least:
@@ -875,6 +877,6 @@ def _slice_codes(
         renamed = np.array(
             [names.setdefault(name, len(names)) for name in run_codes.names], np.int32
         )
-        there = run_codes.codes >= 0
-        codes[places[there]] = renamed[run_codes.codes[there]]
+        has_code = run_codes.codes >= 0
+        codes[places[has_code]] = renamed[run_codes.codes[has_code]]
     return SliceCodes(tuple(names), codes) if names else None

@@ -139,13 +139,13 @@ def _shards_by_run(
 
     Includes runs without a shard that were planned together with a named one.
     """
-    there = [run for run in list_runs(folder) if run.part]
+    part_runs = [run for run in list_runs(folder) if run.part]
     shards_by_run: dict[str, list[Run]] = {}
     for run_or_name in named:
         shards = (
             []
             if isinstance(run_or_name, Run)
-            else [run for run in there if run_or_name in _names(run)]
+            else [run for run in part_runs if run_or_name in _names(run)]
         )
         if not shards:
             try:
@@ -162,7 +162,7 @@ def _shards_by_run(
                         f"No shard of '{run_or_name}' has finished yet. {running} Wait, or"
                         " merge with --wait."
                     ) from error
-                known_run_names = [name for run in there for name in _names(run)]
+                known_run_names = [name for run in part_runs for name in _names(run)]
                 hint = f"There are no shards of it in '{folder}'."
                 raise _NoShards(
                     "run or shard", str(run_or_name), known_run_names, hint
@@ -201,24 +201,26 @@ def _complete(run_name: str, run_shards: Sequence[Run], folder: Path) -> list[Ru
     for run in sorted(run_shards, key=lambda run: str(run.data["started"])):
         with as_recorded(run):
             number = run.data["shard"]["number"]
-            of = run.data["shard"]["of"]
+            n_shards = run.data["shard"]["of"]
             if not (
-                isinstance(number, int) and isinstance(of, int) and 1 <= number <= of
+                isinstance(number, int)
+                and isinstance(n_shards, int)
+                and 1 <= number <= n_shards
             ):
-                raise ValueError(f"no shard: {number} of {of}")
+                raise ValueError(f"no shard: {number} of {n_shards}")
             earlier = sets.pop(
-                of, {}
+                n_shards, {}
             )  # so that the most recent number of shards comes last
-            sets[of] = {**earlier, number: run}
-    of = min(reversed(sets), key=lambda of: len(sets[of]) < of)
-    if len(sets[of]) < of:
-        raise _not_complete(run_name, of, sets[of], folder)
-    if running := _running(run.folder for run in sets[of].values()):
+            sets[n_shards] = {**earlier, number: run}
+    n_shards = min(reversed(sets), key=lambda n: len(sets[n]) < n)
+    if len(sets[n_shards]) < n_shards:
+        raise _not_complete(run_name, n_shards, sets[n_shards], folder)
+    if running := _running(run.folder for run in sets[n_shards].values()):
         raise ShardsMissing(
             f"The run '{run_name}' is not complete: what is recorded of it is being made"
             f" again. {running} Wait, or merge with --wait."
         )
-    shards = [run for _, run in sorted(sets[of].items())]
+    shards = [run for _, run in sorted(sets[n_shards].items())]
     with as_recorded(shards[0]):
         first = _plan(shards[0])
     for run in shards[1:]:
@@ -239,26 +241,30 @@ def _complete(run_name: str, run_shards: Sequence[Run], folder: Path) -> list[Ru
 
 
 def _not_complete(
-    run_name: str, of: int, there: Collection[int], folder: Path
+    run_name: str, n_shards: int, present: Collection[int], folder: Path
 ) -> RunError:
     """Write the error for missing shards: which, whether they are running, and what to do."""
     missing = list(
-        islice((number for number in range(1, of + 1) if number not in there), 7)
+        islice(
+            (number for number in range(1, n_shards + 1) if number not in present), 7
+        )
     )
     is_single = len(missing) == 1
     named = (
         f"{'shard' if is_single else 'shards'}"
         f" {', '.join(map(str, missing[:6]))}{' and others' if len(missing) > 6 else ''}"
-        f" of {of}"
+        f" of {n_shards}"
     )
     damaged: dict[Path, str] = {}
     list_runs(folder, damaged)
-    places = [folder / slug(f"{run_name}.shard-{number}-of-{of}") for number in missing]
+    places = [
+        folder / slug(f"{run_name}.shard-{number}-of-{n_shards}") for number in missing
+    ]
     unread = [why for path, why in damaged.items() if path in places]
     if unread:
         return RunError(
             f"The run '{run_name}' is not complete: {named} {'is' if is_single else 'are'}"
-            f" missing. {unread[0]} {_again(missing, of)}"
+            f" missing. {unread[0]} {_again(missing, n_shards)}"
         )
     running = _running(places)
     advice = (
@@ -266,18 +272,20 @@ def _not_complete(
         if running
         else ""
     )
-    again = _again(missing, of)
-    again = again[0].lower() + again[1:] if running else again
+    repeat_advice = _again(missing, n_shards)
+    repeat_advice = (
+        repeat_advice[0].lower() + repeat_advice[1:] if running else repeat_advice
+    )
     return ShardsMissing(
         f"The run '{run_name}' is not complete: {named} {'is' if is_single else 'are'} missing."
-        f" {advice}{again}"
+        f" {advice}{repeat_advice}"
     )
 
 
-def _again(missing: Sequence[int], of: int) -> str:
+def _again(missing: Sequence[int], n_shards: int) -> str:
     return (
         "Run the same command with --shard"
-        f" {missing[0]}/{of}{'' if len(missing) == 1 else ' and so on'}, then merge"
+        f" {missing[0]}/{n_shards}{'' if len(missing) == 1 else ' and so on'}, then merge"
         " again."
     )
 
@@ -457,33 +465,33 @@ def _stopping(stoppings: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] |
 
     None where any of them had no budget, since it ran to its end.
     """
-    there = [
+    with_budget = [
         stopping
         for stopping in stoppings
         if stopping is not None and stopping.get("budget")
     ]
-    if len(there) < len(stoppings):
+    if len(with_budget) < len(stoppings):
         return None
     tasks = [
         {
             "task": task["task"],
             **{
-                key: sum(shard["tasks"][task_index][key] for shard in there)
+                key: sum(shard["tasks"][task_index][key] for shard in with_budget)
                 for key in ("asked", "of")
             },
         }
-        for task_index, task in enumerate(there[0]["tasks"])
+        for task_index, task in enumerate(with_budget[0]["tasks"])
     ]
-    budgets = [stopping["budget"] for stopping in there]
+    budgets = [stopping["budget"] for stopping in with_budget]
     return {
-        **there[0],
+        **with_budget[0],
         "tasks": tasks,
-        "settled": all(stopping["settled"] for stopping in there),
+        "settled": all(stopping["settled"] for stopping in with_budget),
         "saved_requests": 0,
         "budget_reached": next(
             (
                 stopping["budget_reached"]
-                for stopping in there
+                for stopping in with_budget
                 if stopping["budget_reached"]
             ),
             "",
@@ -604,5 +612,5 @@ def _sum(amounts: Sequence[Any]) -> Any:
             name: _sum([amount[name] for amount in amounts if name in amount])
             for name in {k: None for amount in amounts for k in amount}
         }
-    there = [amount for amount in amounts if amount is not None]
-    return round(sum(there), 12) if there else None
+    known_amounts = [amount for amount in amounts if amount is not None]
+    return round(sum(known_amounts), 12) if known_amounts else None

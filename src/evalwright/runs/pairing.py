@@ -120,10 +120,10 @@ def _filled(
     """Fill in unknown contents from the first run that has the question of that id."""
     import numpy as np
 
-    there = (contents != UNKNOWN).nonzero()[0][::-1]
+    known_rows = (contents != UNKNOWN).nonzero()[0][::-1]
     known_contents = np.zeros(n_ids, np.int64)
     # the last of several assignments counts, which is the first run's
-    known_contents[by_id[there]] = contents[there]
+    known_contents[by_id[known_rows]] = contents[known_rows]
     filled: NDArray[np.int64] = np.where(
         contents == UNKNOWN, known_contents[by_id], contents
     )

@@ -176,14 +176,12 @@ class Record:
         if "imported" in record["metadata"]:
             return ""
         if isinstance(framework, str) and not is_dialect(framework):
-            what = f"the dialect '{framework}', which makes it, is not loaded"
+            reason = f"the dialect '{framework}', which makes it, is not loaded"
         elif framework is None and not is_known(spec):
-            what = f"the metric '{spec.kind}' is not loaded"
+            reason = f"the metric '{spec.kind}' is not loaded"
         else:
             return ""
-        return (
-            f": {what}. Load it with --plugin FILE, or install the package that has it"
-        )
+        return f": {reason}. Load it with --plugin FILE, or install the package that has it"
 
     def _spec(self) -> MetricSpec:
         """Return the metric's definition, as recorded if it is one of ours.

@@ -262,8 +262,8 @@ class Run(Shown):
             task["name"]: task for task in self.data["tasks"]
         }
         if name not in records:
-            there = f"The run '{self.id}' has {', '.join(records) or 'none'}."
-            raise UnknownName("task", name, list(records), there)
+            record_sentence = f"The run '{self.id}' has {', '.join(records) or 'none'}."
+            raise UnknownName("task", name, list(records), record_sentence)
         return records[name]
 
     def samples(self) -> Iterator[SampleRecord]:

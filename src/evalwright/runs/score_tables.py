@@ -177,9 +177,9 @@ def means_of(table: ScoreTable, scorer: str, slices: Sequence[str] = ()) -> Item
     first: slice | NDArray[np.intp] = slice(None)  # where each item begins
     if not (table.keys[1:] > table.keys[:-1]).all():
         first = starts(table.keys)
-        there = ~np.isnan(means)
-        counts = np.add.reduceat(there, first, dtype=np.int64)
-        sums = np.add.reduceat(np.where(there, means, 0.0), first)
+        has_mean = ~np.isnan(means)
+        counts = np.add.reduceat(has_mean, first, dtype=np.int64)
+        sums = np.add.reduceat(np.where(has_mean, means, 0.0), first)
         means = np.divide(
             sums, counts, out=np.full(len(first), np.nan), where=counts > 0
         )

@@ -568,10 +568,14 @@ def _measure_drop(
             control_clusters=control_clusters,
             value_range=limits,
         )
-    every = [rewrite for item_rewrites in chosen.values() for rewrite in item_rewrites]
+    all_rewrites = [
+        rewrite for item_rewrites in chosen.values() for rewrite in item_rewrites
+    ]
     drop = compare_paired(*seen, clusters=clusters, value_range=limits)
-    unchecked = sum(not rewrite.checked for rewrite in every)
-    return Drop(items.task, items.metric, kind, len(every), unchecked, drop, check)
+    unchecked = sum(not rewrite.checked for rewrite in all_rewrites)
+    return Drop(
+        items.task, items.metric, kind, len(all_rewrites), unchecked, drop, check
+    )
 
 
 # -- overlap with a corpus -------------------------------------------------------------

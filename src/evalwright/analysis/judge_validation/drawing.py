@@ -237,11 +237,11 @@ def _draw_label_sets(
     design: Design,
     seed: int,
 ) -> list[LabelSet]:
-    there = int(np.count_nonzero(~np.isnan(values)))
-    size_drawn = min(USUAL_SIZE, there) if size is None else size
-    if not 1 <= size_drawn <= there:
+    n_scored = int(np.count_nonzero(~np.isnan(values)))
+    size_drawn = min(USUAL_SIZE, n_scored) if size is None else size
+    if not 1 <= size_drawn <= n_scored:
         raise ConfigurationError(
-            f"--n must be between 1 and {there}, the answers with a verdict, not"
+            f"--n must be between 1 and {n_scored}, the answers with a verdict, not"
             f" {size_drawn}."
         )
     with failing_as(ConfigurationError, "No labelling set can be drawn", ValueError):

@@ -285,14 +285,14 @@ def _make_agreement(
     level: float,
     n_other: int,
 ) -> PanelAgreement:
-    there = ~np.isnan(votes)
-    judged = there.sum(axis=1) >= 2
+    has_vote = ~np.isnan(votes)
+    judged = has_vote.sum(axis=1) >= 2
     if not judged.any():
         raise ConfigurationError(
             "No answer has the verdicts of two judges: the runs must have the same"
             " answers, as `evalwright score` gives them."
         )
-    if not np.isin(votes[there], (0.0, 1.0)).all():
+    if not np.isin(votes[has_vote], (0.0, 1.0)).all():
         scorers = ", ".join(dict.fromkeys(judge.scorer for judge in judges))
         raise ConfigurationError(
             f"The scores of {scorers} are not 0 and 1 throughout, so they are not"
@@ -301,7 +301,7 @@ def _make_agreement(
     names = _distinct_names(judges)
 
     def share(column: int) -> Estimate:
-        is_judged = there[:, column]
+        is_judged = has_vote[:, column]
         return mean_interval(
             votes[is_judged, column], clusters=clusters[is_judged], level=level
         )

@@ -243,9 +243,9 @@ def _choose_scorer(run: Run, scorers: Mapping[str, None], scorer_name: str) -> s
     names = list(scorers)
     if scorer_name:
         if scorer_name not in names:
-            there = f"Its scorers: {', '.join(names) or 'none'}."
+            scorers_sentence = f"Its scorers: {', '.join(names) or 'none'}."
             raise UnknownName(
-                f"scorer in the run '{run.id}'", scorer_name, names, there
+                f"scorer in the run '{run.id}'", scorer_name, names, scorers_sentence
             )
         return scorer_name
     if not names:

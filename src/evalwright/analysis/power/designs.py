@@ -206,9 +206,9 @@ def _stack_scores(
         *(measured.ids for measured in (*mine[1:], *others))
     )
     first = mine[0]
-    there = np.array([name in common for name in first.ids])
+    is_common = np.array([name in common for name in first.ids])
     ids = [name for name in first.ids if name in common]
-    codes = None if first.clusters is None else first.clusters[there]
+    codes = None if first.clusters is None else first.clusters[is_common]
     return _stack(mine, ids), _stack(others, ids), codes
 
 

@@ -38,9 +38,9 @@ def add_submission(verification: Verification, folder: Path) -> Run:
     run_name = slug(str(verification.submission.run.get("id") or "submission"))
     run_folder = folder / slug(run_name.encode()[:_NAME_BYTES].decode(errors="ignore"))
     if (run_folder / RUN_FILE).exists():
-        there = open_run(run_folder)
-        if there.data.get("identity") == identity:
-            return there
+        target_run = open_run(run_folder)
+        if target_run.data.get("identity") == identity:
+            return target_run
         raise RunError(
             f"'{run_folder}' already has another run; a submission never replaces one."
         )

@@ -283,16 +283,16 @@ def _find_task(
     version, content = (
         printable(str(claim.get(key))) for key in ("version", "content_hash")
     )
-    here = task.samples.content_hash
+    content_hash = task.samples.content_hash
     difference = ""
     if version != task.version:
         difference = (
             f"made with version {version} of the task, here it is {task.version}"
         )
-    elif content != here:
+    elif content != content_hash:
         difference = (
             f"made with other data of the same version {version} of the task (SHA-256"
-            f" {content[:12]}, here {here[:12]})"
+            f" {content[:12]}, here {content_hash[:12]})"
         )
     if difference:
         verification.wrong("another version", difference, name)

@@ -213,19 +213,23 @@ def _check_constant_options(
         if len(option_lists) == 1
         else []
     )
-    bad = {option: got for option, got in scores_by_option.items() if got.above}
-    for option, got in bad.items():
+    bad = {
+        option: comparison
+        for option, comparison in scores_by_option.items()
+        if comparison.above
+    }
+    for option, comparison in bad.items():
         name = (
             f"always {ascii_uppercase[option]}{f' ({fixed[option]})' if fixed else ''}"
         )
-        if fixed and got.mean < ONE_LABEL:
+        if fixed and comparison.mean < ONE_LABEL:
             yield _CHECK.note(
-                f"{name}: {got}: the labels are not balanced, so read scores beside"
+                f"{name}: {comparison}: the labels are not balanced, so read scores beside"
                 " this one"
             )
         else:
             yield _CHECK.fault(
-                f"{name}: {got}: the labels are skewed towards {ascii_uppercase[option]}"
+                f"{name}: {comparison}: the labels are skewed towards {ascii_uppercase[option]}"
             )
     if not bad:
         best = max(scores_by_option, key=lambda option: scores_by_option[option].mean)
@@ -349,19 +353,23 @@ def _check_text(
 ) -> Finding:
     """Check that an answer unrelated to the gold answers scores within chance."""
     values, samples = _score_same_reply(tasks, text)
-    got = compare_with_chance(values, samples, [chance(sample) for sample in samples])
-    if got.above:
-        return _CHECK.fault(f"{name}: {got}", _rewarded_ids(values, samples))
-    if got.chance >= ONE_LABEL and any(expects_calls(task.scorer) for task in tasks):
+    comparison = compare_with_chance(
+        values, samples, [chance(sample) for sample in samples]
+    )
+    if comparison.above:
+        return _CHECK.fault(f"{name}: {comparison}", _rewarded_ids(values, samples))
+    if comparison.chance >= ONE_LABEL and any(
+        expects_calls(task.scorer) for task in tasks
+    ):
         return _CHECK.note(
-            f"{name}: {got}: almost any text is right, so read scores beside those of"
+            f"{name}: {comparison}: almost any text is right, so read scores beside those of"
             " questions that want more"
         )
-    if _is_generous(got):
+    if _is_generous(comparison):
         return _CHECK.fault(
-            f"{name}: {points(got.mean)}%", _rewarded_ids(values, samples)
+            f"{name}: {points(comparison.mean)}%", _rewarded_ids(values, samples)
         )
-    return _CHECK.ok(f"{name}: {got}")
+    return _CHECK.ok(f"{name}: {comparison}")
 
 
 def _check_commonest_answer(text: str, tasks: Sequence[JudgedTask]) -> Finding:
@@ -376,17 +384,17 @@ def _check_commonest_answer(text: str, tasks: Sequence[JudgedTask]) -> Finding:
         for task in tasks
         for sample in task.samples
     ]
-    got = compare_with_chance(values, samples, chances)
-    if _is_generous(got):
+    comparison = compare_with_chance(values, samples, chances)
+    if _is_generous(comparison):
         return _CHECK.fault(
-            f"{name}: {points(got.mean)}%", _rewarded_ids(values, samples)
+            f"{name}: {points(comparison.mean)}%", _rewarded_ids(values, samples)
         )
-    if got.chance and got.above:
+    if comparison.chance and comparison.above:
         return _CHECK.note(
-            f"{name}: {got}: the labels are not balanced, so read scores beside"
+            f"{name}: {comparison}: the labels are not balanced, so read scores beside"
             " this one"
         )
-    return _CHECK.ok(f"{name}: {points(got.mean)}%")
+    return _CHECK.ok(f"{name}: {points(comparison.mean)}%")
 
 
 def _score_same_reply(
@@ -402,9 +410,9 @@ def _score_same_reply(
     return values, [sample for task in tasks for sample in task.samples]
 
 
-def _is_generous(got: ChanceComparison) -> bool:
-    return got.mean >= (
-        ONE_LABEL if got.chance >= MOST_FOR_NOTHING / 2 else MOST_FOR_NOTHING
+def _is_generous(comparison: ChanceComparison) -> bool:
+    return comparison.mean >= (
+        ONE_LABEL if comparison.chance >= MOST_FOR_NOTHING / 2 else MOST_FOR_NOTHING
     )
 
 
@@ -519,12 +527,14 @@ def _check_longest(samples: Sequence[Sample]) -> Finding:
         return _LABELS.skipped(
             f"one option is the longest in {len(chosen)} samples, too few to judge by"
         )
-    got = compare_with_chance(right, chosen, [chance_of(sample) for sample in chosen])
+    comparison = compare_with_chance(
+        right, chosen, [chance_of(sample) for sample in chosen]
+    )
     text = (
-        f"the longest option is the gold one in {got} of"
+        f"the longest option is the gold one in {comparison} of"
         f" {counted(len(chosen), 'sample')}"
     )
-    if got.above and got.mean > got.chance + LEAST_LENGTH:
+    if comparison.above and comparison.mean > comparison.chance + LEAST_LENGTH:
         ids = [
             sample.id for sample, is_gold in zip(chosen, right, strict=True) if is_gold
         ]

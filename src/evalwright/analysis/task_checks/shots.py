@@ -59,10 +59,10 @@ def _check_own_shots(material: Material, shots: Any) -> Iterator[Finding]:
         for problem, ids in kinds.items()
         if ids
     ]
-    every = list(drawn.values())
+    draws = list(drawn.values())
     faults += [
-        *_find_evaluated_shots(material, shots, every),
-        *_find_wrong_shots(material, every),
+        *_find_evaluated_shots(material, shots, draws),
+        *_find_wrong_shots(material, draws),
     ]
     well = (
         f"{counted(len(drawn), 'shot')}: none is a question of the task, none is wrong"

@@ -177,8 +177,8 @@ def _groups(title: str, groups: Sequence[ItemGroup], unit: numbers.Unit) -> doc.
     return doc.Table(columns, rows, title)
 
 
-def _share(n: int, of: int) -> str:
-    return f"{numbers.count(n)} ({100 * n / of:.0f}%)" if of else numbers.count(n)
+def _share(n: int, total: int) -> str:
+    return f"{numbers.count(n)} ({100 * n / total:.0f}%)" if total else numbers.count(n)
 
 
 def _ratio(ratio: float) -> str:

@@ -304,10 +304,10 @@ def _judge_row(judge: JudgeForecast) -> Sequence[doc.Content]:
     def tokens(number: float) -> str:
         return numbers.tokens(round(number))
 
-    what = ", unsure answers only" if judge.unsure_only else ""
+    scope = ", unsure answers only" if judge.unsure_only else ""
     return (
         doc.Cell(
-            judge.model or "(not named)", name=True, note=f"role {judge.role}{what}"
+            judge.model or "(not named)", name=True, note=f"role {judge.role}{scope}"
         ),
         amount(judge.requests, lambda number: numbers.count(round(number))),
         amount(judge.input_tokens, tokens),
