@@ -202,8 +202,8 @@ class PlainFunction(FunctionModel, LocalModel):
                     pool.submit(self._one, request): index
                     for index, request in enumerate(requests)
                 }
-                for done in as_completed(begun):
-                    yield begun[done], done.result()
+                for finished in as_completed(begun):
+                    yield begun[finished], finished.result()
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
 

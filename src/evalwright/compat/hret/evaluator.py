@@ -153,8 +153,8 @@ class Evaluator:
             runner = PipelineRunner(**config, scoring=scoring or self.scoring)
             for role, (backend, params) in roles.items():
                 if params and not backend:
-                    what = role.removesuffix("_model")
-                    runner.note(f"{what}_params have no effect without {role}.")
+                    model_role = role.removesuffix("_model")
+                    runner.note(f"{model_role}_params have no effect without {role}.")
         except Exception as error:
             if raise_on_error:
                 raise

@@ -313,8 +313,10 @@ def _published_totals(tasks: Tasks) -> tuple[Results, str]:
     totals, raised = with_totals(results, tasks)
     if raised:
         return {}, f"SEA-HELM's aggregation raises {raised}"
-    there = [totals[language]["total"] for language in SEA if language in totals]
-    return totals | ({"SEA": _mean(there)} if there else {}), ""
+    totals_of_sea = [
+        totals[language]["total"] for language in SEA if language in totals
+    ]
+    return totals | ({"SEA": _mean(totals_of_sea)} if totals_of_sea else {}), ""
 
 
 def _total_at(totals: Results, path: tuple[str, ...]) -> float | None:

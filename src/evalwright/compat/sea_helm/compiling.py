@@ -316,7 +316,11 @@ def load(
         if "no data" not in task.metadata
     }
     requested = options.num_fewshot or 0
-    few = [name for name, there in shots.items() if there < (options.num_fewshot or 0)]
+    few = [
+        name
+        for name, n_examples in shots.items()
+        if n_examples < (options.num_fewshot or 0)
+    ]
     if few and not any(shots.values()):
         raise ConfigurationError(
             f"--num-fewshot {requested} has no effect: '{name}' has no examples. Leave it"

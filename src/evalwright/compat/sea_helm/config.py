@@ -315,9 +315,9 @@ def _resolved(all_tasks: Mapping[str, Any], files: Mapping[str, str]) -> dict[st
                 )
         except (ValueError, RecursionError) as error:
             deep = "is nested too deeply with its references written out"
-            what = deep if isinstance(error, RecursionError) else error
+            reason = deep if isinstance(error, RecursionError) else error
             raise TaskError(
-                f"{shown_path(Path(files[name]))}: the task '{name}' {what}."
+                f"{shown_path(Path(files[name]))}: the task '{name}' {reason}."
             ) from None
     return tasks
 

@@ -123,8 +123,8 @@ def _turn(
     """
 
     def filled(key: str, values: Mapping[str, Any]) -> str:
-        what = f"The `{key}` of the task '{task.name}' ({task.language})"
-        return render(task.template.get(key), values, what)
+        subject = f"The `{key}` of the task '{task.name}' ({task.language})"
+        return render(task.template.get(key), values, subject)
 
     tag = {"answer_tag": task.answer_tag}
     texts: list[str] = []

@@ -226,8 +226,10 @@ class _Export:
             group = config.get("aggregation_group") or facts["task"]
             check_names(self.run.folder, facts["task"], facts["language"], group)
             if draw < task["draws"]:
-                here = tasks.setdefault(facts["task"], {**config, "languages": {}})
-                here["languages"] |= config["languages"]
+                task_entry = tasks.setdefault(
+                    facts["task"], {**config, "languages": {}}
+                )
+                task_entry["languages"] |= config["languages"]
         first = next(iter(self.tasks.values()))["definition"]
         configuration = self.run.data["configuration"]
         seeds = first.get("seeds") or [configuration.get("seed")]

@@ -106,7 +106,7 @@ def check_trusted(task: SeaTask, named: Class, known_classes: Iterable[Class]) -
     """
     file, name = named
     path = (task.root or Path()) / file
-    what = f"The task '{task.name}' needs the class {name} of '{file}'"
+    subject = f"The task '{task.name}' needs the class {name} of '{file}'"
     is_in_folder = (
         path.suffix == ".py"
         and file.split("/")[0] in _OWN
@@ -114,7 +114,7 @@ def check_trusted(task: SeaTask, named: Class, known_classes: Iterable[Class]) -
     )
     if not is_in_folder or not is_within(path, task.root or path):
         raise TaskError(
-            f"{what}, which is not known here and is no Python file in src or"
+            f"{subject}, which is not known here and is no Python file in src or"
             " seahelm_tasks."
         )
     if not any(
@@ -137,11 +137,11 @@ def check_trusted(task: SeaTask, named: Class, known_classes: Iterable[Class]) -
                 " is known of it."
             )
         raise TaskError(
-            f"{what}, which is not known here, and whose Python is not run unless you"
+            f"{subject}, which is not known here, and whose Python is not run unless you"
             f" trust it. {trust}"
         )
     _given_up.pop((task.root, named), None)
-    _call_class(task, f"{what}, which cannot be loaded", "found", named)
+    _call_class(task, f"{subject}, which cannot be loaded", "found", named)
 
 
 def foreign_rows(
@@ -153,10 +153,12 @@ def foreign_rows(
     """
     named = task.loaded_by or ("", "")
     check_trusted(task, named, known_classes)
-    what = f"The task '{task.name}' is loaded by its own class {named[1]}, which fails"
-    rows = _call_class(task, what, "rows", named, examples)
+    subject = (
+        f"The task '{task.name}' is loaded by its own class {named[1]}, which fails"
+    )
+    rows = _call_class(task, subject, "rows", named, examples)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise TaskError(f"{what}: it gives no rows.")
+        raise TaskError(f"{subject}: it gives no rows.")
     return rows
 
 
@@ -166,11 +168,11 @@ def foreign_numbers(
     """The numbers of a task's own metric class over rows with their responses, and what it gives to
     each row. Raises TaskError.
     """
-    what = (
+    subject = (
         f"The metric of '{task.name}' is its own class {task.scored_by[1]}, which fails"
     )
     numbers, row_numbers = _call_class(
-        task, what, "numbers", task.scored_by, [dict(row) for row in rows]
+        task, subject, "numbers", task.scored_by, [dict(row) for row in rows]
     )
     return numbers, row_numbers
 

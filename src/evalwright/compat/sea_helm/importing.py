@@ -279,9 +279,9 @@ class _Task:
         if len(place_of) == len(
             rows
         ):  # without an id, or with one twice, rows are known by their places alone
-            self.rows = [_in_order_of(place_of, here) for here in self.rows]
-        for draw, here in enumerate(self.rows):
-            for row_index, row in enumerate(here):
+            self.rows = [_in_order_of(place_of, draw_rows) for draw_rows in self.rows]
+        for draw, draw_rows in enumerate(self.rows):
+            for row_index, row in enumerate(draw_rows):
                 if _id(data_of(row)) not in ("", _id(rows[row_index])):
                     raise self._other_rows(draw, row_index, longest)
         source = (self._today(rows) if rows or self.raised else None) or own_source
@@ -303,8 +303,8 @@ class _Task:
         )
         run = self.runs[draw]
         longest_run = self.runs[with_most]
-        here = _id(data_of(self.rows[draw][place]))
-        there = _id(data_of(longest[place]))
+        row_id = _id(data_of(self.rows[draw][place]))
+        longest_id = _id(data_of(longest[place]))
         often = Counter(_id(data_of(row)) for row in longest)
         twice = [name for name, count in often.items() if count > 1][:3]
         named = (
@@ -315,7 +315,7 @@ class _Task:
         return RunError(
             f"'{run.folder.parent}': the rows of '{self.name}' differ between"
             f" run_{run.number} and run_{longest_run.number}: {run.file(*pair)}:{place + 1}"
-            f" has the id '{here}', and that line is '{there}' in"
+            f" has the id '{row_id}', and that line is '{longest_id}' in"
             f" run_{longest_run.number}.{named if twice else ''} Import one run by itself"
             f" (its folder run_{run.number}), or move that file of the task out of the"
             " folder, which leaves it out of that run."
@@ -549,14 +549,14 @@ class _Task:
             "config": config,
             "fails": "",
         }
-        what = (
+        subject = (
             f"{config.get('name', self.sea.name)} ({self.sea.language}),"
             f" {config['competency']}"
         )
         return recording.task_record(
             self.tally.result(self.name, version, self.specs),
             DIALECT,
-            description=f"{what}; imported from SEA-HELM",
+            description=f"{subject}; imported from SEA-HELM",
             definition=definition,
             content_hash=self.content_hash,
             scorers=[(self.scorer.name, self.scorer.kind, self.scorer.options)],

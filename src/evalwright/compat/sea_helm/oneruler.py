@@ -204,9 +204,9 @@ def _word_lists(task: SeaTask, measure: Any, size: int, prompt: int) -> Make:
             f"{task.name} has too few words for {common} common ones, or repeats them"
             " too often."
         )
-    what = f"{task.name} ({task.language})"
+    subject = f"{task.name} ({task.language})"
     make = word_lists(
-        what,
+        subject,
         words,
         common=common,
         often=often,

@@ -226,8 +226,8 @@ def over_runs(
         competency = facts["competency"]
         group = facts.get("aggregation_group")
         for language in facts["languages"]:
-            there = results[language][competency][task]
-            means, is_complete = _bootstrapped(facts, there, draws, bootstraps)
+            task_results = results[language][competency][task]
+            means, is_complete = _bootstrapped(facts, task_results, draws, bootstraps)
             place = over_runs_by_language[language].setdefault(
                 competency, {"tasks": {}, "aggregation_groups": {}}
             )
@@ -273,7 +273,7 @@ def over_runs(
 
 def _totals(competencies: Results) -> list[float]:
     """The means of one language, which are put into it."""
-    every = []
+    all_numbers = []
     for of_competency in competencies.values():
         lists = [
             task_numbers["mean_list"]
@@ -283,9 +283,9 @@ def _totals(competencies: Results) -> list[float]:
         for group, parts in of_competency["aggregation_groups"].items():
             lists.append(_means(parts))
             of_competency["aggregation_groups"][group] = _spread(lists[-1])
-        every.append(_means(lists))
-        of_competency |= _spread(every[-1])
-    means = _means(every)
+        all_numbers.append(_means(lists))
+        of_competency |= _spread(all_numbers[-1])
+    means = _means(all_numbers)
     competencies |= _spread(means)
     return means
 

@@ -166,10 +166,10 @@ class NumberedRun:
     def numbers(self, name: str, language: str) -> Mapping[str, Any]:
         """What its latest results say of a task; empty where they say nothing. Raises RunError."""
         numbers: Mapping[str, Any] = {}
-        for here in self._results:
+        for file_results in self._results:
             for key in (language, self.config["tasks"][name]["competency"], name):
-                here = as_mapping(here.get(key))
-            numbers = here or numbers
+                file_results = as_mapping(file_results.get(key))
+            numbers = file_results or numbers
         return numbers
 
     def total(self) -> float | None:
@@ -267,14 +267,14 @@ def file_of(
     turn: int = 0,
 ) -> Path:
     """Where a run has a task's samples, or the replies in a turn alone. task: its configuration."""
-    what = "_".join([model.rpartition("/")[2], name, language])
+    file_stem = "_".join([model.rpartition("/")[2], name, language])
     ending = f"_turn{turn}_batch_response" if turn else ""
     return (
         run
         / "inferences"
         / language
         / (task.get("aggregation_group") or name)
-        / f"{what}{ending}.jsonl"
+        / f"{file_stem}{ending}.jsonl"
     )
 
 
@@ -369,9 +369,9 @@ def _checked(
     try:
         pairs = list(run.pairs())
         for pair in pairs:
-            what, why = _problem(run, model_runs, tree, pair)
-            if what:
-                problems.setdefault(what, {})["/".join(pair)] = why
+            problem, details = _problem(run, model_runs, tree, pair)
+            if problem:
+                problems.setdefault(problem, {})["/".join(pair)] = details
     except RunError as error:
         return RunCheck(name, run.folder.parent.name, 0, 0, (f"damaged: {error}",))
     problems_found = [

@@ -70,11 +70,11 @@ def _over_runs(path: Path, folder: Path) -> list[str]:
 def _summary_lines(run: Run) -> list[str]:
     imported = run.data["configuration"]["imported"]
     failed = f", {run.n_missing:,} samples failed" if run.n_missing else ""
-    what = (
+    subject = (
         f"{_counted(len(run.tasks), 'task')},"
         f" {_counted(len(imported['runs']), 'run')}{failed}"
     )
-    return [f"({run.model}: {what}; {imported['scoring']})"]
+    return [f"({run.model}: {subject}; {imported['scoring']})"]
 
 
 def _counted(count: int, noun: str) -> str:

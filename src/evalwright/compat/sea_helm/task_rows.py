@@ -351,10 +351,10 @@ class Table(Sequence[Any]):
         ) as error:
             wrong = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         if wrong:
-            what = (
+            subject = (
                 f"the row of '{self._task.name}' ({self._task.language}) cannot be used"
             )
-            raise DatasetError(f"{self._rows.where(row_index)}: {what}: {wrong}.")
+            raise DatasetError(f"{self._rows.where(row_index)}: {subject}: {wrong}.")
         return row
 
 
@@ -405,8 +405,10 @@ def _kind_of(value: Any) -> str:
 
 def _placeholders(task: SeaTask) -> Sequence[str]:
     """What a `task_template` asks of a row. Raises TaskError."""
-    what = f"The `task_template` of the task '{task.name}' ({task.language})"
-    names = {name for _, name in pieces(task.template.get("task_template") or "", what)}
+    subject = f"The `task_template` of the task '{task.name}' ({task.language})"
+    names = {
+        name for _, name in pieces(task.template.get("task_template") or "", subject)
+    }
     return sorted(name for name in names if name not in (None, "answer_tag"))
 
 

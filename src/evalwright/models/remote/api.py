@@ -558,8 +558,12 @@ class ApiModel(RemoteModel):
         )
 
     def _lacks_key(self) -> bool:
-        there = (self._key, self._login, self._credentials) != (None, None, None)
-        if there or self.provider.auth == "none":
+        has_credentials = (self._key, self._login, self._credentials) != (
+            None,
+            None,
+            None,
+        )
+        if has_credentials or self.provider.auth == "none":
             return False
         return bool(self._key_named) or (
             bool(self.provider.key) and not is_local(self.base_url)

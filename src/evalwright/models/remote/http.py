@@ -405,14 +405,14 @@ class HttpClient:
                 )
             case aiohttp.ClientConnectorError():
                 self._pool().forget_addresses()
-                there = self.where
+                where = self.where
                 if self._proxy:
-                    there = (
+                    where = (
                         f"the proxy {urlsplit(self._proxy).netloc.rpartition('@')[2]}"
-                        f" on the way to {there}"
+                        f" on the way to {where}"
                     )
                 return ConnectionFailed(
-                    f"No connection to {there}: {_reason(error.os_error)}.", taken=False
+                    f"No connection to {where}: {_reason(error.os_error)}.", taken=False
                 )
             case aiohttp.ClientError() | OSError():
                 return ConnectionFailed(

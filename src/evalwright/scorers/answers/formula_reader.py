@@ -368,16 +368,18 @@ def _answer_regions(reply: ParsedReply) -> Iterator[tuple[str, bool]]:
         yield sentence, index == 0
 
 
-def _doubt_about(there: Sequence[FoundFormula], index: int, *, is_final: bool) -> str:
+def _doubt_about(
+    formulas: Sequence[FoundFormula], index: int, *, is_final: bool
+) -> str:
     """Return why a careful reader might argue with a formula that equals the target."""
     if not is_final:
         return "it is not in the last sentence"
     later = [
         number
-        for candidate in there[index + 1 :]
+        for candidate in formulas[index + 1 :]
         if (number := _single_number(candidate)) is not None
     ]
-    here = _single_number(there[index])
+    here = _single_number(formulas[index])
     if here is not None and any(
         abs(number - here) > abs(here) / 100 for number in later
     ):
@@ -491,7 +493,7 @@ def _equal_in_value(target: Values, shape: Values) -> bool:
     )
 
 
-def _gives_parts_one_by_one(there: Sequence[FoundFormula], target: Shape) -> bool:
+def _gives_parts_one_by_one(formulas: Sequence[FoundFormula], target: Shape) -> bool:
     """Return whether the numbers of a sentence are the values of the target, in its order.
 
     Examples: "from -4 to 4" for an interval, "x is 2 and y is 5".
@@ -507,7 +509,7 @@ def _gives_parts_one_by_one(there: Sequence[FoundFormula], target: Shape) -> boo
         return False
     numbers = [
         number
-        for candidate in there
+        for candidate in formulas
         if (number := _single_number(candidate)) is not None
     ]
     target_numbers = [real(tree) for tree in target_trees]
@@ -532,12 +534,12 @@ def _single_number(candidate: FoundFormula) -> float | None:
 
 
 def _find_rounded_target(
-    there: Sequence[FoundFormula],
+    formulas: Sequence[FoundFormula],
     target_shapes: Sequence[Shape],
     targets: Sequence[str],
 ) -> str:
     """Return the last formula if it is a target rounded to at least three figures; else ""."""
-    for candidate in there[-1:]:
+    for candidate in formulas[-1:]:
         for shape in candidate.shapes:
             for target in target_shapes:
                 if _is_rounded_target(shape, candidate.text, target, targets):
@@ -613,10 +615,10 @@ def _written_alike(raw: str, target: str) -> bool:
 def write_formula(reply: ParsedReply, language: str = "en") -> str:
     """Write a reply's formula in canonical form; a number as a fraction in lowest terms."""
     for region, _ in _answer_regions(reply):
-        there = find_formulas(region, language)
-        if not there:
+        formulas = find_formulas(region, language)
+        if not formulas:
             continue
-        chosen = there[-1]
+        chosen = formulas[-1]
         shape = chosen.shapes[0]
         if isinstance(shape, Values) and len(shape.trees) == 1:
             with suppress(Unreadable):

@@ -448,11 +448,11 @@ class NumberReader:
         converted_value = value
         target_value = goal.value
         if unit and goal.unit and unit != goal.unit:
-            there = unit.of(value, goal.unit)
+            converted = unit.of(value, goal.unit)
             back = goal.unit.of(goal.value, unit)
-            if there is None or back is None:
+            if converted is None or back is None:
                 return "wrong"
-            converted_value = there
+            converted_value = converted
             target_value = back
         if self.tolerance.allows(converted_value, goal) or (
             unit is None and self.tolerance.allows(value * goal.scale, goal)

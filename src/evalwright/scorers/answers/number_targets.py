@@ -212,17 +212,17 @@ def _read_asked_unit(unit: str, question: str) -> tuple[Decimal, Unit | None]:
         unit = unit_name if power else unit
         return Decimal(1).scaleb(power), parse_unit(unit) if unit else None
     for unit_match in _ASKED.finditer(question[:1000]):
-        got = unit_after(" " + unit_match[1], 0)
+        unit_match_after = unit_after(" " + unit_match[1], 0)
         short = (
             unit_match[1].isascii()
             and len(unit_match[1].split()[0]) <= 2
             and not re.match(r"[?.,)]|$", question[unit_match.end(1) :])
         )
         years = (
-            got is not None
-            and got[0].dimensions == (("year", 1),)
+            unit_match_after is not None
+            and unit_match_after[0].dimensions == (("year", 1),)
             and unit_match.group()[:2].casefold() in ("in", "en", "em")
         )
-        if got is not None and not short and not years:
-            return Decimal(1), got[0]
+        if unit_match_after is not None and not short and not years:
+            return Decimal(1), unit_match_after[0]
     return Decimal(1), parse_unit("%") if _SHARE_ASKED.search(question[:1000]) else None

@@ -204,8 +204,8 @@ def _enter_own_namespaces(library: _Library) -> list[str]:
     user = os.geteuid()
     group = os.getegid()
     layers = ["another user id" if user == 0 else "user name space"]
-    every = _OWN_FILES | _OWN_REST | (_OWN_USER if user else 0)
-    if _LIBC.unshare(every) < 0:
+    all_rights = _OWN_FILES | _OWN_REST | (_OWN_USER if user else 0)
+    if _LIBC.unshare(all_rights) < 0:
         if user and _LIBC.unshare(_OWN_USER) < 0:
             raise OSError(
                 "the kernel gives no user name space to a user who is not root (allow"

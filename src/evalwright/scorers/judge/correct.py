@@ -183,8 +183,10 @@ async def judge_correct(
 
 def _read_template(name: str) -> str:
     """Read the file of a grader's prompt. Raises ConfigurationError if it cannot be used."""
-    here = Path.cwd().resolve()
-    if not isinstance(name, str) or not Path(name).resolve().is_relative_to(here):
+    working_folder = Path.cwd().resolve()
+    if not isinstance(name, str) or not Path(name).resolve().is_relative_to(
+        working_folder
+    ):
         raise ConfigurationError(
             f"The option 'template' is a text file in the working folder, not {name!r}."
         )

@@ -247,7 +247,7 @@ def _find_opposing_answer(sample: Sample, against: str) -> Answer:
 
 def _load_opposing_run(name: str) -> Mapping[tuple[str, str], Answer]:
     """Load a run's answers by sample id and input. Raises ConfigurationError if that fails."""
-    here = Path.cwd().resolve()
+    working_folder = Path.cwd().resolve()
     folders = [Path(name), Path("runs") / name]
     file = next(
         (
@@ -262,7 +262,7 @@ def _load_opposing_run(name: str) -> Mapping[tuple[str, str], Answer]:
             f"The option 'against' names the run '{name}', and there is no"
             f" samples.jsonl in {' or '.join(map(str, folders))}."
         )
-    if not file.resolve().is_relative_to(here):
+    if not file.resolve().is_relative_to(working_folder):
         raise ConfigurationError(
             f"The run '{name}' of the option 'against' is outside of the working"
             " folder."

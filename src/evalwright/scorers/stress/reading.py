@@ -253,7 +253,7 @@ def _read_sentence(
         governed=names_government(low) if echo > 0 else "",
         beside=harmless != before_besides,
         other_year=words.other_year(text) if echo >= LEAST_ECHO_WITH_YEAR else "",
-        signs=frozenset(sign for sign, there in spoken.items() if there),
+        signs=frozenset(sign for sign, is_spoken in spoken.items() if is_spoken),
     )
 
 

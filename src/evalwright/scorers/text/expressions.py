@@ -940,9 +940,9 @@ def _applied(name: str, argument: Number) -> Number:
     return complex(function(complex(argument)))
 
 
-def _factorial(of: Number) -> Number:
-    if isinstance(of, Fraction) and of.denominator == 1 and 0 <= of <= 400:
-        return Fraction(math.factorial(int(of)))
+def _factorial(number: Number) -> Number:
+    if isinstance(number, Fraction) and number.denominator == 1 and 0 <= number <= 400:
+        return Fraction(math.factorial(int(number)))
     raise Unreadable
 
 

@@ -202,8 +202,8 @@ def translation_by_chrf(
 @row_scorer("sea-helm-list")
 def listed(sample: Sample, answer: Answer, *, tag: str, kind: str) -> Score:
     """The scorer `listed` of the last answer, closed or not; no answer is wrong."""
-    _, there, last = answer.text.rpartition(tag)
-    extracted = last.partition("</")[0].strip() if there else ""
+    _, tag_found, last = answer.text.rpartition(tag)
+    extracted = last.partition("</")[0].strip() if tag_found else ""
     labels = ", ".join(map(str, row_of(sample)["label"]))
     options = {"kind": kind, "tag": "\0"}  # its text has none left
     scored = _score_by(

@@ -47,10 +47,10 @@ class Labels(PublishedScoring):
         end = "+" if self.any_case else "*"
         self._pattern = rf"{self.task.answer_tag}[\s\*]*({'|'.join(self.labels)}){end}"
         self.names += tuple(
-            f"{of}.{name}.{what}"
-            for of, names in self.by.items()
+            f"{key}.{name}.{suffix}"
+            for key, names in self.by.items()
             for name in names
-            for what in _BY_GROUP
+            for suffix in _BY_GROUP
         )
 
     def row_score(self, row: Row, text: str) -> Score:
@@ -83,12 +83,12 @@ class Labels(PublishedScoring):
             name: 100 * value
             for name, value in zip(self.entry["names"], figures, strict=False)
         }
-        for of, names in self.by.items():
-            codes = [int(code) for code in self.part_values(column, of)]
-            for what, kind in _BY_GROUP.items():
+        for key, names in self.by.items():
+            codes = [int(code) for code in self.part_values(column, key)]
+            for suffix, kind in _BY_GROUP.items():
                 values = label_scores(gold, predicted, kind, codes)
                 numbers |= {
-                    f"{of}.{names[code]}.{what}": values[code] for code in set(codes)
+                    f"{key}.{names[code]}.{suffix}": values[code] for code in set(codes)
                 }
         return {**numbers, "null_count": predicted.count(-1)}
 
@@ -157,8 +157,10 @@ def _mean_ratio(ratios: Sequence[tuple[int, int]]) -> float:
     """The mean of fractions whose denominator is above 0."""
     import numpy as np
 
-    there = [above / below if below else 0.0 for above, below in ratios]
-    return float(np.array(there).sum() / max(sum(below > 0 for _, below in ratios), 1))
+    ratio_values = [above / below if below else 0.0 for above, below in ratios]
+    return float(
+        np.array(ratio_values).sum() / max(sum(below > 0 for _, below in ratios), 1)
+    )
 
 
 _LABEL_METRICS = {
@@ -243,15 +245,15 @@ class LogProbabilities(PublishedScoring):
             }
         numbers_by_name: Numbers = {}
         for before, rows in places.items():
-            some = [shares[place] for place in rows]
+            group_shares = [shares[place] for place in rows]
             log_probabilities = [
                 logs[place] for place in rows if logs[place] == logs[place]
             ]
             centre = mean(log_probabilities) if len(log_probabilities) > 1 else 0.0
-            null = len(some) - len(log_probabilities)
+            null = len(group_shares) - len(log_probabilities)
             numbers = (
-                mean(some),
-                standard_error(some),
+                mean(group_shares),
+                standard_error(group_shares),
                 centre,
                 standard_error(log_probabilities),
                 null,

@@ -334,22 +334,26 @@ def _draws(column: Column) -> list[Column]:
         return [column]
     columns = []
     for draw, values in enumerate(column.draws.T):
-        there = values == values
-        if there.any():
+        has_value = values == values
+        if has_value.any():
             parts = {
-                name: part_draws[there, draw]
+                name: part_draws[has_value, draw]
                 for name, part_draws in column.part_draws.items()
             }
             items = [
                 draws_of_item[draw]
                 for draws_of_item, is_there in zip(
-                    column.item_draws, there, strict=False
+                    column.item_draws, has_value, strict=False
                 )
                 if is_there
             ]
             columns.append(
                 replace(
-                    column, values=values[there], parts=parts, items=items, draws=None
+                    column,
+                    values=values[has_value],
+                    parts=parts,
+                    items=items,
+                    draws=None,
                 )
             )
     return columns

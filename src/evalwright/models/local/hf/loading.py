@@ -91,15 +91,15 @@ class HubEncoder:
             return
         requested = set(texts)
         for special in (True, False):
-            some = [text for text, how in requested if how is special]
+            texts_of_kind = [text for text, how in requested if how is special]
             with suppress(
                 Exception
                 # such as a lone surrogate: the one text at fault fails when its request is answered
             ):
-                encodings = self._batch(some, add_special_tokens=special)
+                encodings = self._batch(texts_of_kind, add_special_tokens=special)
                 self._prepared |= {
                     (text, special): encoding.ids
-                    for text, encoding in zip(some, encodings, strict=True)
+                    for text, encoding in zip(texts_of_kind, encodings, strict=True)
                 }
 
     def decode(self, tokens: Sequence[int], skip_special_tokens: bool) -> str:

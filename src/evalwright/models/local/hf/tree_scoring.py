@@ -406,7 +406,7 @@ class TreeScorer:
 
     def _compare_short_cuts(self, pairs: Sequence[Pair]) -> None:
         """Compare the scores of a few shortened requests, by every kind of pass, to plain ones."""
-        some = [
+        batch = [
             pairs[index]
             for index in sorted({0, 1, len(pairs) // 2, len(pairs) - 1})
             if index < len(pairs)
@@ -420,7 +420,7 @@ class TreeScorer:
                 ),
                 targets[:4],
             )
-            for context, targets in some
+            for context, targets in batch
         ]
         largest = max(root.total for root in build_tree(cuts).roots)
         scores: IndexedScores = []

@@ -102,10 +102,10 @@ def _score_tree(
             ]
             start += len(row_part.node)
         for offset in range(0, len(reads), _POSITIONS_AT_ONCE):
-            some = reads[offset : offset + _POSITIONS_AT_ONCE]
-            slots = [read.slot for _, read in some]
-            places = [offset for offset, _ in some]
-            targets = [read.target for _, read in some]
+            batch_reads = reads[offset : offset + _POSITIONS_AT_ONCE]
+            slots = [read.slot for _, read in batch_reads]
+            places = [offset for offset, _ in batch_reads]
+            targets = [read.target for _, read in batch_reads]
             values[slots], greedy[slots] = log_likelihood(logits[places], targets)
             for index in map(owner.__getitem__, slots):
                 left[index] -= 1

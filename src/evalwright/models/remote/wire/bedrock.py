@@ -120,13 +120,13 @@ def _tool_fields(
     is_single = request.parallel_tool_calls is False
     if request.tool_choice == "none" or is_single:
         if not is_claude:
-            what = (
+            refused = (
                 "limited to one call in a reply: leave parallel_tool_calls out"
                 if is_single
                 else "kept from calling tools again: leave tool_choice out"
             )
             raise Rejected(
-                f"'{settings.model}' cannot be {what}. Converse has no field for it, and"
+                f"'{settings.model}' cannot be {refused}. Converse has no field for it, and"
                 " only Claude has its own."
             )
         # Converse refuses this one beside its own `toolChoice`.
