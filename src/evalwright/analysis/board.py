@@ -375,9 +375,10 @@ def _make_unit_board(
     tree_notes = [
         *missing_notes(runs, labels, [*inner, *([node.name] if node else [])])
     ]
-    if node and (lacks := [task.name for task in tasks if task.name not in node.tasks]):
+    outside = [task.name for task in tasks if node and task.name not in node.tasks]
+    if node and outside:
         tree_notes.append(
-            f"The tree '{node.name}' lacks {listed(lacks, 5)}, so the overall score"
+            f"The tree '{node.name}' lacks {listed(outside, 5)}, so the overall score"
             " does not count it."
         )
     notes = (

@@ -1166,7 +1166,8 @@ def _find_flips(
         ]
         if matrix.keys[column] != key:
             continue
-        if (higher[column] or lower[column]) and left[side := bool(higher[column])]:
+        side = bool(higher[column])
+        if (side or lower[column]) and left[side]:
             left[side] -= 1
             flips.append(
                 Flip(

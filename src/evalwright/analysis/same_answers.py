@@ -68,11 +68,13 @@ def _answer_digests(
     hashes = dict[tuple[str, int], blake2b]()
     for row in () if run.has_published_scores else run.rows():
         keys = keys_by_task.get(row["task"])
-        if (
-            keys is None
-            or (key := hashed(row["id"])) not in keys
-            or not (answer := whole_answer(row))
-        ):
+        if keys is None:
+            continue
+        key = hashed(row["id"])
+        if key not in keys:
+            continue
+        answer = whole_answer(row)
+        if not answer:
             continue
         digest = hashes.setdefault(
             (row["task"], key), blake2b(digest_size=_DIGEST_BYTES)

@@ -463,9 +463,9 @@ def _list_warnings(
     baseline: int | None,
     node: Node | None,
 ) -> Iterator[str]:
-    if node and (
-        missing := node.missing([matrix.measure.task for matrix in task_matrices])
-    ):
+    tasks = [matrix.measure.task for matrix in task_matrices]
+    missing = node.missing(tasks) if node else ()
+    if node and missing:
         yield (
             f"The mean over all tasks is without {listed(missing, 5)}, which"
             f" '{node.name}' names too."

@@ -220,13 +220,11 @@ def _describe_task(task: Task) -> doc.Document:
     }
     listed_facts = doc.Facts([(key, fact) for key, fact in facts.items() if fact])
     prompt = task.definition.get("prompt")
-    templates = [
-        doc.Text(f"Prompt, {part}", template)
-        for part in ("system", "user")
-        if isinstance(prompt, Mapping)
-        and isinstance(template := prompt.get(part), str)
-        and template
-    ]
+    templates = []
+    for role in ("system", "user"):
+        template = prompt.get(role) if isinstance(prompt, Mapping) else None
+        if isinstance(template, str) and template:
+            templates.append(doc.Text(f"Prompt, {role}", template))
     title = f"{task.name}, version {task.version}: {task.description}"
     return doc.Document(title, [listed_facts, *templates])
 

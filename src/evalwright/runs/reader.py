@@ -771,10 +771,11 @@ def _read(file: Path) -> Run:
         raise RunError(f"{file} does not name a samples file in its folder.")
     # What a shard says of itself matters only where shards are merged, and is checked there.
     without_shard = {key: data[key] for key in data if key != "shard"}
-    if not _certainly_fits(without_shard) and (
-        fault := _misfit(without_shard, _schema("run"), "")
-    ):
-        raise RunError(f"{file} is not as records of runs are: {fault}.")
+    misfit = ""
+    if not _certainly_fits(without_shard):
+        misfit = _misfit(without_shard, _schema("run"), "")
+    if misfit:
+        raise RunError(f"{file} is not as records of runs are: {misfit}.")
     data = upgrade_run(data)
     if fault := _metric_spec_fault(data):
         raise RunError(f"{file} is not as records of runs are: {fault}.")

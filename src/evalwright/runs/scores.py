@@ -220,11 +220,8 @@ def row_content(row: Mapping[str, Any]) -> int:
         (`names_question`).
     """
     metadata = row.get("metadata")
-    if (
-        metadata
-        and (doc := metadata.get("doc")) is not None
-        and isinstance(doc, Mapping)
-    ):
+    doc = metadata.get("doc") if metadata else None
+    if isinstance(doc, Mapping):
         return hashed(to_json(doc, separators=(",", ":"))) | 1
     question = row["input"]
     targets = row["targets"]

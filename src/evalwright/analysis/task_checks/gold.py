@@ -146,6 +146,7 @@ def gold_forms(material: Material, sample: Sample) -> list[str]:
         if option < len(ascii_uppercase)
     ]
     shots = getattr(material.renderer, "shots", None)
-    if shots is not None and (shot_answer := material.renderer.answer(sample)):
+    shot_answer = None if shots is None else material.renderer.answer(sample)
+    if shot_answer:
         forms.append(shot_answer)
     return list(dict.fromkeys(forms))

@@ -126,11 +126,10 @@ def count_checks(group: Group) -> Counter[str]:
     """Count where the summaries contradict what was recorded."""
     checks: Counter[str] = Counter()
     for row in group.rows:
-        if (
-            row.summary is None
-            or row.judgment is None
-            or (text := row.summary.text) is None
-        ):
+        if row.summary is None or row.judgment is None:
+            continue
+        text = row.summary.text
+        if text is None:
             continue
         checks["summaries"] += 1
         checks["word counts that differ"] += len(text.split()) != row.judgment.words

@@ -175,9 +175,9 @@ def run_from_config(
     besides, or may not set.
     """
     config = read_settings(Path(config_path))
-    if not trust and (
-        proposed := list(_proposed(config, Path(config_path).resolve().parent))
-    ):
+    folder = Path(config_path).resolve().parent
+    proposed = [] if trust else list(_proposed(config, folder))
+    if proposed:
         raise ConfigurationError(
             f"{config_path} has settings that need your permission:\n"
             + "\n".join(proposed)

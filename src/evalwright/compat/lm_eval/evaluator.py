@@ -204,9 +204,9 @@ def _notes(settings: Settings) -> Iterator[str]:
             "The seeds of numpy and torch have no effect: nothing here draws from their"
             " global generators."
         )
-    if (verbosity := settings.get("verbosity")) and str(
-        verbosity
-    ).upper() not in logging.getLevelNamesMapping():
+    verbosity = settings.get("verbosity")
+    level_names = logging.getLevelNamesMapping()
+    if verbosity and str(verbosity).upper() not in level_names:
         raise ConfigurationError(
             f"--verbosity takes DEBUG, INFO, WARNING or ERROR, not {verbosity!r}."
         )

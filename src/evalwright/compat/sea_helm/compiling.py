@@ -211,9 +211,8 @@ def compiled(
         if "refused" in METRICS.get(task.scored_by, ()):
             scoring_of(task, ())
         rows = samples.rows
-        if options.published and (
-            limit := options.limit
-        ):  # SEA-HELM knows the first rows alone
+        limit = options.limit
+        if options.published and limit:  # SEA-HELM knows the first rows alone
             rows = rows[: math.ceil(len(rows) * limit) if limit < 1 else int(limit)]
         scorers, metrics = scoring_of(task, rows)
         count = min(shots or 0, len(samples.shots.pool))

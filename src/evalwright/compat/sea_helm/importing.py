@@ -324,7 +324,8 @@ class _Task:
     def _note_rows(self) -> None:
         """Say which runs lack rows, and how many rows have an id that another one has."""
         for draw, (run, rows) in enumerate(zip(self.runs, self.rows, strict=True)):
-            if (lost := len(self.samples) - len(rows)) > 0 and draw not in self.raised:
+            lost = len(self.samples) - len(rows)
+            if lost > 0 and draw not in self.raised:
                 self.notes.append(
                     f"{self.name}: run {run.number} lacks {lost} of {len(self.samples)}"
                     " samples"

@@ -456,15 +456,13 @@ class ApiModel(RemoteModel):
 
     def refuses(self, request: Request) -> str | None:
         """Refuse as every model does, and values that the format or the model does not support."""
-        if (why := super().refuses(request)) is not None or not isinstance(
-            request, Generate
-        ):
+        why = super().refuses(request)
+        if why is not None or not isinstance(request, Generate):
             return why
-        if (
-            why := carrying.describe_unsupported(
-                request, self.wire, self.provider, self.name
-            )
-        ) is not None:
+        why = carrying.describe_unsupported(
+            request, self.wire, self.provider, self.name
+        )
+        if why is not None:
             return why
         try:
             refused = self._settings_of(request).refuses

@@ -26,9 +26,10 @@ def describe_likeness(content: Sequence[str], targets: Sequence[NameTarget]) -> 
     for target in targets:
         if _differs_in_numeral(content, target):
             return f"the number in '{target.text}' may be written otherwise"
-        if not _has_other_words(content, target) and (
-            reason := _describe_likeness(content, target)
-        ):
+        if _has_other_words(content, target):
+            continue
+        reason = _describe_likeness(content, target)
+        if reason:
             return reason
     return ""
 

@@ -137,12 +137,13 @@ def read_config(path: str) -> dict[str, Any]:
         ("include_path", Path(path).resolve().parent, "that is not beside it"),
         ("output_path", Path.cwd(), "outside the folder that you are in"),
     ):
-        if (named := settings.get(name)) and not Path(
-            str(named)
-        ).resolve().is_relative_to(allowed_folder):
+        folder = settings.get(name)
+        if not folder:
+            continue
+        if not Path(str(folder)).resolve().is_relative_to(allowed_folder):
             raise ConfigurationError(
                 f"{path} sets {name} to a folder {reason}. Give it on the command line:"
-                f" --{name} {named}"
+                f" --{name} {folder}"
             )
     return settings
 

@@ -132,12 +132,12 @@ def suggest_command(
             words += [flag, *values] if flag else values
         elif key in _NOT_NEEDED:
             ignored.append(f"{flag} ({_NOT_NEEDED[key]})")
-        elif (replacement := _native_words(key, values, foreign)) is not None and {
-            *replacement[:1]
-        } <= native.keys():
-            words += replacement
-        elif key != "tasks":
-            unsupported.append(flag)
+        else:
+            replacement = _native_words(key, values, foreign)
+            if replacement is not None and {*replacement[:1]} <= native.keys():
+                words += replacement
+            elif key != "tasks":
+                unsupported.append(flag)
     if unsupported:
         return (
             f"{explanation} `evalwright {' '.join(command)}` has nothing like"

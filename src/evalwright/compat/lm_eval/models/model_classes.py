@@ -196,9 +196,10 @@ def _defining_module(model_class: type, name: str) -> str:
 
 def check_arguments(name: str, model_class: type, arguments: Mapping[str, Any]) -> None:
     """Raise if the constructor does not take an argument, or a required one is missing."""
-    if "batch_size" in arguments and not is_size(value := arguments["batch_size"]):
+    if "batch_size" in arguments and not is_size(arguments["batch_size"]):
+        size = arguments["batch_size"]
         requirement = "must be a whole number of at least 1, 'auto', or 'auto:N'"
-        raise ConfigurationError(f"batch_size={value!r} of '{name}' {requirement}.")
+        raise ConfigurationError(f"batch_size={size!r} of '{name}' {requirement}.")
     if own_method(model_class, "create_from_arg_string") or own_method(
         model_class, "create_from_arg_obj"
     ):
