@@ -38,8 +38,8 @@ def write_articles(path: Path, n: int, n_long: int) -> None:
 
 def _long(text: str, others: list[str]) -> str:
     words = text.split()
-    place = 0
+    position = 0
     while len(words) < LONG:
-        words += others[place % len(others)].split()
-        place += 1
+        words += others[position % len(others)].split()
+        position += 1
     return " ".join(words[:LONG])

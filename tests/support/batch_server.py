@@ -382,17 +382,20 @@ class BatchServer:
             message = self.edit(
                 documented("anthropic", body["model"], (self.answer(body), 10, 5)), body
             )
-            result: dict[str, Any] = {"type": "succeeded", "message": message}
+            outcome: dict[str, Any] = {"type": "succeeded", "message": message}
             if fate == "missing":
                 continue
             if fate == "expired":
-                result = {"type": "expired"}
+                outcome = {"type": "expired"}
             elif fate == "filtered":
                 inner = {
                     "type": "invalid_request_error",
                     "message": "Output blocked by content filtering policy",
                 }
-                result = {"type": "errored", "error": {"type": "error", "error": inner}}
+                outcome = {
+                    "type": "errored",
+                    "error": {"type": "error", "error": inner},
+                }
             elif fate.startswith("error:"):
                 kind = {
                     "429": "rate_limit_error",
@@ -403,11 +406,14 @@ class BatchServer:
                     "type": kind.get(fate[6:], "api_error"),
                     "message": "It went wrong.",
                 }
-                result = {"type": "errored", "error": {"type": "error", "error": inner}}
+                outcome = {
+                    "type": "errored",
+                    "error": {"type": "error", "error": inner},
+                }
             lines.append(
                 "{"
                 if fate == "garbled"
-                else json.dumps({"custom_id": item, "result": result})
+                else json.dumps({"custom_id": item, "result": outcome})
             )
         return web.Response(text="\n".join(lines), content_type="application/x-jsonl")
 
@@ -499,7 +505,9 @@ class BatchServer:
 
 
 def _paged(rows: list[dict[str, Any]], after: str | None, page: int) -> dict[str, Any]:
-    start = next((place + 1 for place, row in enumerate(rows) if row["id"] == after), 0)
+    start = next(
+        (row_index + 1 for row_index, row in enumerate(rows) if row["id"] == after), 0
+    )
     page_rows = rows[start : start + page]
     return {"data": page_rows, "has_more": start + page < len(rows)}
 

@@ -64,26 +64,26 @@ def _blocks(message: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
 def _refused_blocks(messages: list[Mapping[str, Any]]) -> str | None:
     seen: set[str] = set()
     waiting: list[str] = []
-    for place, message in enumerate(messages):
+    for message_index, message in enumerate(messages):
         calls = [block["id"] for block in _blocks(message, "tool_use")]
         results = [block["tool_use_id"] for block in _blocks(message, "tool_result")]
         if (calls and message["role"] != "assistant") or (
             results and message["role"] != "user"
         ):
-            return f"messages.{place}: a block of the other role"
+            return f"messages.{message_index}: a block of the other role"
         if seen.intersection(calls) or len(calls) != len(set(calls)):
-            return f"messages.{place}: `tool_use` ids must be unique"
+            return f"messages.{message_index}: `tool_use` ids must be unique"
         if sorted(results) != sorted(waiting):
             lacking = sorted(set(waiting) - set(results))
             if lacking:
                 return (
-                    f"messages.{place}: `tool_use` ids were found without `tool_result`"
+                    f"messages.{message_index}: `tool_use` ids were found without `tool_result`"
                     f" blocks immediately after: {', '.join(lacking)}."
                 )
-            return f"messages.{place}: unexpected `tool_use_id` found in `tool_result`"
+            return f"messages.{message_index}: unexpected `tool_use_id` found in `tool_result`"
         kinds = [block["type"] for block in message["content"]] if results else []
         if any(kind != "tool_result" for kind in kinds[: len(results)]):
-            return f"messages.{place}: `tool_result` blocks must come first"
+            return f"messages.{message_index}: `tool_result` blocks must come first"
         for block in _blocks(message, "tool_result"):
             if block.get("is_error") and not block.get("content"):
                 return "tool_result: content cannot be empty if `is_error` is true"

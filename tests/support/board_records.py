@@ -81,8 +81,8 @@ def board_record(
     root = add_node("Overall", None, "group", {})
     task_names = [names[i] if i < len(names) else f"task-{i + 1}" for i in range(tasks)]
     by_language = [
-        [name for i, name in enumerate(task_names) if i % languages == place]
-        for place in range(languages)
+        [name for i, name in enumerate(task_names) if i % languages == index]
+        for index in range(languages)
     ]
 
     def add_task(name: str, parent: dict[str, Any], keys: dict[str, str]) -> None:

@@ -65,12 +65,13 @@ def assert_grows_linearly(
     growths = []
     with ends(most_seconds):
         for attempt in range(N_TRIES):
-            more = 100 * attempt
-            large_seconds = _seconds(work, of_size(large + more))
+            extra_bytes = 100 * attempt
+            large_seconds = _seconds(work, of_size(large + extra_bytes))
             if large_seconds < AT_ONCE_SECONDS:
                 return
             small_seconds = min(
-                _seconds(work, of_size(small + more + 10 * n)) for n in range(N_TRIES)
+                _seconds(work, of_size(small + extra_bytes + 10 * n))
+                for n in range(N_TRIES)
             )
             growths.append(large_seconds / small_seconds)
             if growths[-1] < MOST_GROWTH * large / small:

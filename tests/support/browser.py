@@ -54,11 +54,11 @@ class Tab:
 
     async def _read(self) -> None:
         async for message in self._socket:
-            data = message.json()
-            if "id" in data:
-                self._waiting.pop(data["id"]).set_result(data)
+            event = message.json()
+            if "id" in event:
+                self._waiting.pop(event["id"]).set_result(event)
             else:
-                self.events.append((data["method"], data["params"]))
+                self.events.append((event["method"], event["params"]))
 
     async def send(self, method: str, **parameters: Any) -> Any:
         """Call a DevTools method and return its result."""
@@ -68,9 +68,9 @@ class Tab:
         await self._socket.send_json(
             {"id": number, "method": method, "params": parameters}
         )
-        data = await asyncio.wait_for(self._waiting[number], 1800)
-        assert "error" not in data, data
-        return data["result"]
+        reply = await asyncio.wait_for(self._waiting[number], 1800)
+        assert "error" not in reply, reply
+        return reply["result"]
 
     async def open(self, url: str) -> None:
         """Load a page and wait until it and what it loads are there."""

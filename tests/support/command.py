@@ -152,8 +152,10 @@ def records(run: Path) -> list[dict[str, Any]]:
 
 def record(run: Path) -> dict[str, Any]:
     """A run's `run.json`."""
-    data: dict[str, Any] = json.loads((run / "run.json").read_text(encoding="utf-8"))
-    return data
+    run_record: dict[str, Any] = json.loads(
+        (run / "run.json").read_text(encoding="utf-8")
+    )
+    return run_record
 
 
 def write_questions(folder: Path, count: int) -> Path:

@@ -94,9 +94,9 @@ class ForkedProcess:
                     self.kill()
                     raise subprocess.TimeoutExpired("a forked process", timeout)
                 for key, _ in ready:
-                    part = os.read(key.fd, 65536)
-                    parts[key.fd].append(part)
-                    if not part:
+                    piece = os.read(key.fd, 65536)
+                    parts[key.fd].append(piece)
+                    if not piece:
                         selector.unregister(key.fd)
                         os.close(key.fd)
         self.wait()

@@ -341,8 +341,8 @@ def looked_up(name: str, context: Mapping[str, Any]) -> Any:
     """What a name with dots stands for; "" where there is nothing."""
     assert re.fullmatch(r"[\w.-]+", name), f"not a name: {name}"
     node: Any = context
-    for part in name.split("."):
-        node = node.get(part, "") if isinstance(node, Mapping) else ""
+    for key in name.split("."):
+        node = node.get(key, "") if isinstance(node, Mapping) else ""
     return node
 
 

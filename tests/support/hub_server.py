@@ -52,27 +52,27 @@ def serving_hub(
         def _answer(self) -> None:
             hub.requests.append(f"{self.command} {self.path}")
             sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            parts = unquote(urlsplit(self.path).path).strip("/").split("/")
-            about = parts[0] == "api"
-            parts = parts[1:] if about else parts
-            kind = parts[0] if parts[0] in ("models", "datasets") else "models"
-            parts = parts[1:] if parts[0] == kind else parts
-            name = "/".join(parts[:2])
-            more = parts[2:]
+            segments = unquote(urlsplit(self.path).path).strip("/").split("/")
+            about = segments[0] == "api"
+            segments = segments[1:] if about else segments
+            kind = segments[0] if segments[0] in ("models", "datasets") else "models"
+            segments = segments[1:] if segments[0] == kind else segments
+            name = "/".join(segments[:2])
+            further_segments = segments[2:]
             files = repositories.get((kind, name))
             if files is None:
                 self._refuse(401, "RepoNotFound")
-            elif more[:1] in (
+            elif further_segments[:1] in (
                 ["revision"],
                 ["tree"],
                 ["paths-info"],
                 ["resolve"],
-            ) and more[1] not in (
+            ) and further_segments[1] not in (
                 "main",
                 COMMIT,
             ):
                 self._refuse(404, "RevisionNotFound")
-            elif about and more[:1] in ([], ["revision"]):
+            elif about and further_segments[:1] in ([], ["revision"]):
                 listed = [{"rfilename": path} for path in files]
                 self._send_json(
                     {
@@ -84,20 +84,23 @@ def serving_hub(
                         "tags": [],
                     }
                 )
-            elif about and more[0] == "tree":
+            elif about and further_segments[0] == "tree":
                 self._send_json(
                     _tree(
                         files,
-                        "/".join(more[2:]),
+                        "/".join(further_segments[2:]),
                         recursive="recursive=true" in self.path,
                     )
                 )
-            elif about and more[0] == "paths-info":
+            elif about and further_segments[0] == "paths-info":
                 paths = _paths(sent, self.headers.get("Content-Type", ""))
                 self._send_json(
                     [_entry(path, files[path]) for path in paths if path in files]
                 )
-            elif more[:1] == ["resolve"] and (path := "/".join(more[2:])) in files:
+            elif (
+                further_segments[:1] == ["resolve"]
+                and (path := "/".join(further_segments[2:])) in files
+            ):
                 self._send(files[path], _entry(path, files[path])["oid"])
             else:
                 self._refuse(404, "EntryNotFound")

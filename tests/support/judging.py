@@ -27,9 +27,9 @@ async def scripted_judge(
 ) -> Score:
     """Asks the judge, whose reply is a number, and says why in words that people must not see."""
     reply = await ask(role, Generate(f"{sample.id}\n{answer.text}"))
-    value, _, sure = reply.text.partition(" ")
+    verdict, _, sure = reply.text.partition(" ")
     return Score(
-        float(value),
+        float(verdict),
         explanation=SECRET,
         parts={"confidence": float(sure)} if sure else {},
     )
@@ -53,13 +53,13 @@ def judged_run(
     )
     rows = [
         {
-            "id": item,
-            "input": f"Question about {item}?",
+            "id": answer,
+            "input": f"Question about {answer}?",
             "target": "yes",
-            "group": f"g{place // cluster_size}" if cluster_size else "",
-            **({"passage": passages[item]} if passages else {}),
+            "group": f"g{answer_index // cluster_size}" if cluster_size else "",
+            **({"passage": passages[answer]} if passages else {}),
         }
-        for place, item in enumerate(answers)
+        for answer_index, answer in enumerate(answers)
     ]
     sample: dict[str, Any] = {}
     if cluster_size:
@@ -98,8 +98,8 @@ def judged_run(
             if isinstance(request.prompt, str)
             else request.prompt[-1].text
         )
-        item, _, text = prompt.partition("\n")
-        return verdict(item, text)
+        first_line, _, text = prompt.partition("\n")
+        return verdict(first_line, text)
 
     model = ScriptedModel(says, name=f"model/{name}")
     judge = ScriptedModel(judges, name=f"judge/{name}")

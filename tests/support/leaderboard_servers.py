@@ -81,7 +81,7 @@ def serving_leaderboard(faults: float = 0.0) -> Iterator[Servers]:
     kinds = (
         "429-retry-after", "500", "503", "529", "reset", "cut", "truncated", "invalid-json", "content-type",
     )  # fmt: skip
-    more = (
+    further_rows = (
         "429-retry-after",
         "500",
         "503",
@@ -103,7 +103,9 @@ def serving_leaderboard(faults: float = 0.0) -> Iterator[Servers]:
 
     with ExitStack() as stack:
         yield Servers(
-            start(lambda prompt: summary(prompt, 0.03, "openai"), more, 0, None),
+            start(
+                lambda prompt: summary(prompt, 0.03, "openai"), further_rows, 0, None
+            ),
             start(lambda prompt: summary(prompt, 0.08, "anthropic"), kinds, 1),
             start(lambda prompt: summary(prompt, 0.2, "gemini"), kinds, 2),
             start(verdict, kinds, 3),

@@ -25,7 +25,9 @@ def token_bytes(tokenizer: Any, token: int) -> bytes:
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     alphabet = {chr(byte): byte for byte in plain}
     unprintable = [byte for byte in range(256) if byte not in plain]
-    alphabet |= {chr(256 + place): byte for place, byte in enumerate(unprintable)}
+    alphabet |= {
+        chr(256 + byte_index): byte for byte_index, byte in enumerate(unprintable)
+    }
     letters = tokenizer.convert_ids_to_tokens(token)
     return (
         letters.encode()

@@ -102,15 +102,20 @@ class FunctionAnswers:
         before.
         """
         tokens = []
-        place = 0
+        position = 0
         for piece in _PIECE.findall(text):
-            number = hash_number(text[: place + len(piece)])
+            number = hash_number(text[: position + len(piece)])
             value = -10 * number - 0.01
             top = (piece, value) if number < 0.5 else (" the", value / 2)
             tokens.append(
-                Token(piece, place, value if place else None, top if place else None)
+                Token(
+                    piece,
+                    position,
+                    value if position else None,
+                    top if position else None,
+                )
             )
-            place += len(piece)
+            position += len(piece)
         return tokens
 
 
@@ -142,7 +147,7 @@ def hash_answer(prompt: str) -> str:
 
 def cut(text: str, stop: Sequence[str]) -> tuple[str, bool]:
     """`text` before the first stop string, and whether there was one."""
-    ends = [place for sign in stop if (place := text.find(sign)) >= 0]
+    ends = [end for sign in stop if (end := text.find(sign)) >= 0]
     return (text[: min(ends)], True) if ends else (text, False)
 
 

@@ -60,10 +60,10 @@ class Faults:
 
     def choose(self, content: str, body: Mapping[str, Any], before: int) -> str | None:
         """The kind of fault for this asking, or None."""
-        if self.script is not None and (kind := self.script(body, before)):
-            if kind not in KINDS:
-                raise ValueError(f"no such fault: {kind}")
-            return kind
+        if self.script is not None and (fault := self.script(body, before)):
+            if fault not in KINDS:
+                raise ValueError(f"no such fault: {fault}")
+            return fault
         if not self.rate or before >= self.most:
             return None
         dice = random.Random(f"{self.seed} {content} {before}")

@@ -202,18 +202,20 @@ class OpenAIServer:
             )
         if (refused := self._refuse(interface, body, entry)) is not None:
             return refused
-        kind = self.faults.choose(content, body, before)
-        if kind != "hang" and self.latency:
+        fault_kind = self.faults.choose(content, body, before)
+        if fault_kind != "hang" and self.latency:
             await asyncio.sleep(self._seconds(content, before))
         good = await self._good(interface, body)
         headers = {**self.limits.headers(), **self.headers}
         streamed = body.get("stream") is True
-        if kind is not None:
-            entry["outcome"] = kind
-            if streamed and kind in openai_stream.KINDS:
-                return await openai_stream.stream(request, good, body, headers, kind)
+        if fault_kind is not None:
+            entry["outcome"] = fault_kind
+            if streamed and fault_kind in openai_stream.KINDS:
+                return await openai_stream.stream(
+                    request, good, body, headers, fault_kind
+                )
             fault: web.StreamResponse = await misbehave(
-                kind, request, good, self.faults
+                fault_kind, request, good, self.faults
             )
             return fault
         if streamed:
@@ -247,34 +249,34 @@ class OpenAIServer:
         )
         if wrong is not None:
             return self._said(entry, *wrong, "invalid")
-        kind = self.faults.choose(content, body, before)
+        fault_kind = self.faults.choose(content, body, before)
         completion = self.answers.complete(form.prompt(body), Sampling())
         text_and_counts = (
-            "" if kind == "empty" else completion.text,
+            "" if fault_kind == "empty" else completion.text,
             completion.input_tokens,
             completion.output_tokens,
         )
         named = model or body.get("model", "")
         good = documented(form.template, named, text_and_counts)
         good = self.edit(good, body) if self.edit is not None else good
-        entry["outcome"] = kind or "200"
+        entry["outcome"] = fault_kind or "200"
         streamed = form.streamed(path, body)
-        if kind not in (None, "empty") and not (
-            streamed and kind in openai_stream.KINDS
+        if fault_kind not in (None, "empty") and not (
+            streamed and fault_kind in openai_stream.KINDS
         ):
             fault: web.StreamResponse = await misbehave(
-                kind, request, good, self.faults
+                fault_kind, request, good, self.faults
             )
             return fault
-        self.completed[content] += kind is None
+        self.completed[content] += fault_kind is None
         if not streamed:
             return web.json_response(good, headers=self.headers)
         kinds = (
             {"Content-Type": "application/vnd.amazon.eventstream"} if form.aws else {}
         )
-        frames = form.frames(named, text_and_counts, kind)
+        frames = form.frames(named, text_and_counts, fault_kind)
         return await openai_stream.send(
-            request, frames, {**self.headers, **kinds}, complete=kind != "cut"
+            request, frames, {**self.headers, **kinds}, complete=fault_kind != "cut"
         )
 
     def _said(
@@ -409,7 +411,7 @@ class OpenAIServer:
             texts.insert(0, "<s>")
             values = [None, -3.25, *values[1:]]
             tops = [None, {texts[1]: -3.25}, *tops[1:]]
-            offsets = [0, *(place + 3 for place in offsets)]
+            offsets = [0, *(offset + 3 for offset in offsets)]
         block = {
             "tokens": texts,
             "token_logprobs": values,
@@ -420,12 +422,12 @@ class OpenAIServer:
             block["tokens"] = ["\ufffd"] * len(texts)
         return block
 
-    def _unit(self, prompt: str, place: int) -> int:
+    def _unit(self, prompt: str, position: int) -> int:
         if self.echo == "bytes":
-            return len(prompt[:place].encode())
+            return len(prompt[:position].encode())
         if self.echo == "utf16":
-            return len(prompt[:place].encode("utf-16-le")) // 2
-        return place
+            return len(prompt[:position].encode("utf-16-le")) // 2
+        return position
 
     async def _models(self, request: web.Request) -> web.Response:
         names = self.models or ("test-model",)

@@ -51,5 +51,5 @@ class OverlapModel(LocalModel):
                 yield index, Failure("model error", "model", "The judge is broken.")
                 continue
             share = overlap(request.premise, request.hypothesis)
-            value = share if self.kind == "strict" else share**0.5
-            yield index, Response(values=(1.0 - value, value))
+            probability = share if self.kind == "strict" else share**0.5
+            yield index, Response(values=(1.0 - probability, probability))

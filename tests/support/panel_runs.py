@@ -23,7 +23,7 @@ SUMMARIES = [GOOD, BAD, f"{GOOD} Seven cows celebrated."]
 
 
 def summaries_task(**scorer: Any) -> Task:
-    rows = [{"id": str(place), "text": ARTICLE} for place in range(len(SUMMARIES))]
+    rows = [{"id": str(index), "text": ARTICLE} for index in range(len(SUMMARIES))]
     return task_from_definition(
         {
             "task": "summaries",

@@ -243,8 +243,8 @@ def rewrite(run: Run, change: Callable[[dict[str, Any], int], object]) -> Run:
         json.loads(line)
         for line in run.samples_file.read_text(encoding="utf-8").splitlines()
     ]
-    for place, row in enumerate(rows):
-        change(row, place)
+    for row_index, row in enumerate(rows):
+        change(row, row_index)
     return rewritten(run, "".join(json.dumps(row) + "\n" for row in rows))
 
 

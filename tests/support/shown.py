@@ -53,12 +53,12 @@ def in_a_terminal(
         terminal_output = b""
         while True:
             try:
-                part = os.read(ours, 65536)
+                piece = os.read(ours, 65536)
             except OSError:  # the other end was closed
                 break
-            if not part:
+            if not piece:
                 break
-            terminal_output += part
+            terminal_output += piece
         other_output = process.stdout.read() if process.stdout is not None else b""
     os.close(ours)
     return process.returncode, terminal_output.decode(), other_output.decode()

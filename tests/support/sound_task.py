@@ -50,14 +50,14 @@ def rows() -> list[dict[str, Any]]:
     questions = []
     for number, line in enumerate(_FACTS.split("\n")[1:-1]):
         question, gold, *others = line.split("|")
-        place = (number * 3 + number // 4) % 4
-        options = [*others[:place], gold, *others[place:]]
+        position = (number * 3 + number // 4) % 4
+        options = [*others[:position], gold, *others[position:]]
         questions.append(
             {
                 "id": f"q{number:02}",
                 "question": question,
                 "options": options,
-                "right": place,
+                "right": position,
                 "topic": f"topic {number // 2}",
                 "cluster": f"c{number // 2}",
                 "language": "en",
@@ -71,8 +71,8 @@ def shots() -> list[dict[str, Any]]:
     """Two shots, of which the first is right with A and the second with B."""
     examples = [line.split("|") for line in _SHOTS.split("\n")[1:-1]]
     return [
-        {"question": question, "options": options, "right": place}
-        for place, (question, *options) in enumerate(examples)
+        {"question": question, "options": options, "right": example_index}
+        for example_index, (question, *options) in enumerate(examples)
     ]
 
 

@@ -64,7 +64,7 @@ def write_tiny_gguf(path: Path) -> Path:
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in printable]
     letter_of = {byte: chr(byte) for byte in printable}
-    letter_of |= {byte: chr(256 + place) for place, byte in enumerate(others)}
+    letter_of |= {byte: chr(256 + index) for index, byte in enumerate(others)}
     pieces = ["".join(letter_of[byte] for byte in piece.encode()) for piece in SAYS]
     tokens = [*letter_of.values(), *SPECIAL, "ab", *pieces]
     kinds = [_NORMAL_TOKEN] * 256 + [_CONTROL_TOKEN] * len(SPECIAL)
@@ -124,8 +124,8 @@ def write_tiny_gguf(path: Path) -> Path:
 
 
 def _text(text: str) -> bytes:
-    data = text.encode()
-    return struct.pack("<Q", len(data)) + data
+    encoded = text.encode()
+    return struct.pack("<Q", len(encoded)) + encoded
 
 
 def _value(kind: int, value: Any) -> bytes:

@@ -98,7 +98,7 @@ def make_classifier(
         "intermediate_size": 64,
         "pad_token_id": tokenizer.pad_token_id,
         "id2label": dict(enumerate(labels)),
-        "label2id": {name: place for place, name in enumerate(labels)},
+        "label2id": {name: label_index for label_index, name in enumerate(labels)},
     }
     config: Any
     if kind == "bert":

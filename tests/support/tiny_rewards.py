@@ -26,7 +26,7 @@ def make_chat_head(folder: Path, *, labels: int = 1) -> Path:
     config = LlamaConfig(
         vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
         num_key_value_heads=2, max_position_embeddings=256, bos_token_id=0, eos_token_id=1, num_labels=labels,
-        id2label={place: f"class-{place}" for place in range(labels)},
+        id2label={index: f"class-{index}" for index in range(labels)},
     )  # fmt: skip
     return saved(
         seeded(lambda: LlamaForSequenceClassification(config), 16, 0.2),
@@ -104,14 +104,14 @@ def make_comet(folder: Path, **changed: Any) -> tuple[Path, Path]:
             f"encoder.model.{name}": tensor
             for name, tensor in network.state_dict().items()
         }
-        for place in range(3):
-            state[f"layerwise_attention.scalar_parameters.{place}"] = torch.randn(1)
+        for index in range(3):
+            state[f"layerwise_attention.scalar_parameters.{index}"] = torch.randn(1)
         state["layerwise_attention.gamma"] = torch.tensor([1.3])
-        for place, (wide, narrow) in enumerate(((96, 24), (24, 8), (8, 1))):
-            state[f"estimator.ff.{3 * place}.weight"] = (
+        for index, (wide, narrow) in enumerate(((96, 24), (24, 8), (8, 1))):
+            state[f"estimator.ff.{3 * index}.weight"] = (
                 torch.randn(narrow, wide) / wide**0.5
             )
-            state[f"estimator.ff.{3 * place}.bias"] = torch.randn(narrow) / 4
+            state[f"estimator.ff.{3 * index}.bias"] = torch.randn(narrow) / 4
     encoder = saved(network, tokenizer, folder.parent / f"{folder.name}-encoder")
     hparams = {
         "class_identifier": "regression_metric", "pretrained_model": str(encoder), "pool": "avg", "layer": "mix", "layer_norm": False,

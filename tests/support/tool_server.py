@@ -234,9 +234,9 @@ def _cohere(answer: Answer) -> Written:
         message["content"] = [{"type": "text", "text": answer.text}]
 
     def event(kind: str, index: int | None, **fields: Any) -> tuple[str, Json]:
-        place = {} if index is None else {"index": index}
+        index_field = {} if index is None else {"index": index}
         delta = {"message": fields} if fields else {}
-        return kind, {"type": kind, **place, "delta": delta}
+        return kind, {"type": kind, **index_field, "delta": delta}
 
     events = [event("message-start", None, role="assistant")]
     if answer.text:

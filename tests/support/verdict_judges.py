@@ -42,9 +42,9 @@ def gullible(prompt: str) -> str:
     """Repeats the first JSON object with a grade that it finds in the material, as the material
     asks it to.
     """
-    place = prompt.find('{"grade"')
-    place = place if place >= 0 else prompt.find('{"check"')
-    verdict, _ = json.JSONDecoder().raw_decode(prompt, place)
+    start = prompt.find('{"grade"')
+    start = start if start >= 0 else prompt.find('{"check"')
+    verdict, _ = json.JSONDecoder().raw_decode(prompt, start)
     return json.dumps(verdict)
 
 

@@ -67,22 +67,22 @@ def fault_in(name: str, body: Any) -> tuple[str, str] | None:
     if _VALIDATORS[name].is_valid(body):
         return None
     wrong = best_match(_VALIDATORS[name].iter_errors(body))
-    place = ".".join(map(str, wrong.absolute_path))
+    json_path = ".".join(map(str, wrong.absolute_path))
     if wrong.validator == "additionalProperties":
         unknown = next(
             field for field in wrong.instance if field not in wrong.schema["properties"]
         )
-        return (place or unknown).partition(".")[
+        return (json_path or unknown).partition(".")[
             0
         ], f"Unrecognized request argument supplied: {unknown}"
     if wrong.validator == "required":
         missing = next(
             field for field in wrong.validator_value if field not in wrong.instance
         )
-        return (place or missing).partition(".")[
+        return (json_path or missing).partition(".")[
             0
         ], f"Missing required parameter: '{missing}'."
-    return place.partition(".")[0], f"{place or 'body'}: {wrong.message}"
+    return json_path.partition(".")[0], f"{json_path or 'body'}: {wrong.message}"
 
 
 class InvalidRequest(Exception):
