@@ -228,7 +228,7 @@ class AgentRuns:
 
 def _timeless(row: Mapping[str, Any]) -> dict[str, Any]:
     strategy = json.loads(json.dumps(row["strategy"]))
-    del strategy["seconds"], strategy["sandbox"]["snapshot"]
+    del strategy["sandbox"]["snapshot"]
     strategy["tool_calls"] = [
         {name: part for name, part in call.items() if name != "again"}
         for call in strategy["tool_calls"]

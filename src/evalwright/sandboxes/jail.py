@@ -261,7 +261,9 @@ class JailSandbox(Sandbox):
                     f" {self._folder}: {reply.head['error']}."
                 )
             reference = str(reply.head["digest"])
-            return await asyncio.to_thread(stored.publish, JailBackend.name, reference)
+            return await asyncio.to_thread(
+                stored.publish, JailBackend.name, reference
+            )
         finally:
             stored.close()
 
@@ -365,9 +367,7 @@ class JailSandbox(Sandbox):
         for level, kind, packed in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 numbers = array.array("i")
-                numbers.frombytes(
-                    packed[: len(packed) - len(packed) % numbers.itemsize]
-                )
+                numbers.frombytes(packed[: len(packed) - len(packed) % numbers.itemsize])
                 self._received.extend(numbers)
         if not piece:
             self._end("all of it ended, which no command inside can bring about")
@@ -583,3 +583,5 @@ def _write_all(descriptor: int, content: bytes) -> None:
     view = memoryview(content)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
