@@ -195,10 +195,9 @@ def in_sandbox(function: Function) -> Function:
     return function
 
 
-def needs_sandbox(scorer: Scorer) -> bool:
-    """Return whether a scorer looks at the sandbox in which a model acted."""
-    known = scorer.kind in registry.names()
-    return known and getattr(registry.get(scorer.kind), "sandbox", False)
+def is_on_state(kind: str) -> bool:
+    """Return whether scorers of a registered name get the sandbox in which a model acted."""
+    return kind in registry.names() and getattr(registry.get(kind), "sandbox", False)
 
 
 def _check_worst(name: str, worst: Any) -> None:
@@ -304,7 +303,8 @@ def bind(
     if acts:
         from evalwright.scorers.sandbox.state import scored_in_sandbox
 
-        bound = scored_in_sandbox(bound, name or kind, worst)
+        acting: Any = bound
+        bound = scored_in_sandbox(acting, name or kind, worst)
     # What `exec` or a partial function makes has no module.
     module = getattr(function, "__module__", None) or ""
     is_ours = module.startswith("evalwright.")

@@ -130,7 +130,7 @@ async def command(
 async def _places(sandbox: Sandbox, hidden: HiddenFiles) -> dict[str, str]:
     """Return the variables that name folders: a new home, and where Python finds modules."""
     variables = {"PYTHONPATH": ":".join(hidden.import_folders)}
-    home = f"/tmp/scorer-{secrets.token_hex(8)}"  # noqa: S108 - a path in the sandbox
+    home = f"/tmp/scorer-{secrets.token_hex(8)}"
     try:
         await sandbox.write(f"{home}/.keep", b"")
     except SandboxPathError:
@@ -145,7 +145,7 @@ def _score_of(executed: Executed, pattern: str, reads: Reads) -> Score:
     }
     end = _end_of_output(executed)
     if executed.ended_by:
-        label = "timed out" if executed.ended_by == "seconds" else executed.ended_by
+        label: str = "timed out" if executed.ended_by == "seconds" else executed.ended_by
         why = f"The limit of {executed.ended_by} ended the tests."
         return Score(0.0, label, f"{why} {end}", parts)
     if pattern:
@@ -162,8 +162,8 @@ def _score_of(executed: Executed, pattern: str, reads: Reads) -> Score:
             f"The tests succeeded, and their last line has no number. {end}"
         )
     worth = 0.0 if number is None else number
-    label = "passed" if worth >= 1 else "failed"
-    return Score(worth, label, f"{why}Exit code {executed.exit_code}. {end}", parts)
+    verdict = "passed" if worth >= 1 else "failed"
+    return Score(worth, verdict, f"{why}Exit code {executed.exit_code}. {end}", parts)
 
 
 def _matched_number(executed: Executed, pattern: str) -> float | None:
@@ -182,10 +182,9 @@ def _matched_number(executed: Executed, pattern: str) -> float | None:
     if not groups:
         return 1.0
     numbers = [_as_number(group or "") for group in groups]
-    if len(numbers) == 1 or numbers[0] is None:
-        return numbers[0]
-    passed, count = numbers
-    return passed / count if count else None
+    passed = numbers[0]
+    count = numbers[1] if len(numbers) > 1 else 1.0
+    return None if passed is None or not count else passed / count
 
 
 def _last_match(pattern: str, text: str) -> list[str | None] | None:

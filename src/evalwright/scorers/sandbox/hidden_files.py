@@ -138,10 +138,10 @@ def read_hidden_files(files: Mapping[str, Any], folder: str) -> HiddenFiles:
             places.files.append(PlannedFile(place, file.content, file.is_executable))
             places.cleared[place] = None
             parent = posixpath.dirname(place)
-            if parent not in _SYSTEM and not _holds(parent, folder):
-                if not _is_inside(parent, folder):
-                    places.cleared[parent] = None
-                    _note_imports(places, parent, folder)
+            is_apart = not _holds(parent, folder) and not _is_inside(parent, folder)
+            if is_apart and parent not in _SYSTEM:
+                places.cleared[parent] = None
+                _note_imports(places, parent, folder)
         for above in _folders_above(place):
             if above not in _SYSTEM:
                 places.on_the_way[above] = None

@@ -1,19 +1,16 @@
 """A new sandbox with the state of files in which an answer's strategy left its own.
 
 The one in which the model acted is gone, with every process. What it left are files, so what a
-scorer runs must not be steered by them: `CLEAN_ENVIRONMENT` leaves out what interpreters, shells and
-git read from a home folder or from variables, and a file that preloads libraries is emptied.
+scorer runs must not be steered by them: `CLEAN_ENVIRONMENT` leaves out what interpreters, shells
+and git read from a home folder or from variables, and a file that preloads libraries is emptied.
 """
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from evalwright.core.actions import actions_of
@@ -29,11 +26,12 @@ from evalwright.sandboxes.protocol import (
     Snapshot,
     SnapshotMissing,
 )
+from evalwright.strategies.agent_sandbox import snapshot_home
 
 SCORERS_DISK_MB = 192
-"""What a scorer's sandbox may hold beside what the model's could, in MiB: a full disk stops no test.
+"""What a scorer's sandbox may hold beside what the model's could, in MiB.
 
-It has room for hidden files of the largest size, and what tests write.
+A full disk stops no test: there is room for hidden files, and for what tests write.
 """
 PRELOAD_FILE = "/etc/ld.so.preload"
 """Libraries in this file are loaded into every program."""
@@ -96,17 +94,6 @@ def snapshot_of(answer: Answer) -> Snapshot | None:
     return None
 
 
-def home_of(ask: Ask) -> Path:
-    """Return the home folder of the run; one of this process where nothing is kept."""
-    log = actions_of(ask)
-    return _own_home() if log is None else log.folder
-
-
-@cache
-def _own_home() -> Path:
-    return Path(tempfile.mkdtemp(prefix="evalwright-home-"))
-
-
 def scored_in_sandbox(
     function: SandboxFunction, name: str, worst: float | None
 ) -> Callable[[Sample, Answer, Ask], Awaitable[Any]]:
@@ -147,7 +134,8 @@ async def opened(snapshot: Snapshot, ask: Ask) -> AsyncIterator[Sandbox]:
     limits = replace(settings.limits, disk_mb=settings.limits.disk_mb + SCORERS_DISK_MB)
     settings = replace(settings, backend=snapshot.backend, network=False, limits=limits)
     try:
-        async with started(settings, home_of(ask), snapshot) as sandbox:
+        home = snapshot_home(actions_of(ask))
+        async with started(settings, home, snapshot) as sandbox:
             await _forget_preloads(sandbox)
             yield sandbox
     except SnapshotMissing as error:
