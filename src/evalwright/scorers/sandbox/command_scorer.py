@@ -122,7 +122,7 @@ async def command(
     executed = await sandbox.exec(
         [*BASH, run, "command"],
         seconds=float(seconds),
-        environment=environment(**await _places(sandbox, hidden)),
+        environment=environment(sandbox, **await _places(sandbox, hidden)),
     )
     return _score_of(executed, score, reads)
 

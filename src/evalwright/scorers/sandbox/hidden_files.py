@@ -192,7 +192,7 @@ async def put_hidden_files(sandbox: Sandbox, hidden: HiddenFiles) -> None:
         [*BASH, _CLEAR, "clear", *hidden.on_the_way, "--", *hidden.cleared],
         seconds=SECONDS,
         folder="/",
-        environment=environment(),
+        environment=environment(sandbox),
     )
     if cleared.exit_code:
         errors = cleared.stderr[-300:].decode("utf-8", "replace").strip()
