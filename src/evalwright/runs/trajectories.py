@@ -13,6 +13,8 @@ KEY = "trajectories"
 ATTEMPTS = "attempts"
 ENDED = "ended"
 STARTED_ANEW = "started_anew"
+AGAIN = "calls_again"
+"""The number of calls that may have been carried out twice."""
 
 
 class TrajectoryTally:
@@ -23,12 +25,16 @@ class TrajectoryTally:
         self._n_anew = 0
         self._dollars = 0.0
         self._unpriced = 0
+        self._n_again = 0
 
     def add(self, record: SampleRecord) -> None:
         """Add a record; those without a trajectory count nowhere."""
         strategy = {} if record.answer is None else record.answer.strategy
         if ATTEMPTS in strategy and ENDED in strategy:
             self._ended[str(strategy[ENDED])] += 1
+        self._n_again += sum(
+            bool(call.get("again")) for call in strategy.get("tool_calls", ())
+        )
         given_up = strategy.get(STARTED_ANEW, ())
         self._n_anew += bool(given_up)
         for attempt in given_up:
@@ -49,6 +55,8 @@ class TrajectoryTally:
             if self._unpriced:
                 anew["unpriced"] = self._unpriced
             tally[STARTED_ANEW] = anew
+        if self._n_again:
+            tally[AGAIN] = self._n_again
         return tally
 
 
@@ -75,25 +83,30 @@ _ENDINGS = {
 }
 
 
-def anew_sentence(tally: Mapping[str, Any]) -> str:
-    """Return the sentence on samples that were started anew, "" if there are none.
+def interruption_sentences(tally: Mapping[str, Any]) -> list[str]:
+    """Say what an interruption cost: samples that were started anew, calls that were repeated.
 
     Args:
         tally: what `TrajectoryTally.as_dict` returned.
     """
+    sentences = []
     anew = tally.get(STARTED_ANEW)
-    if not anew:
-        return ""
-    n_samples = anew["samples"]
-    samples = "sample was" if n_samples == 1 else "samples were"
-    dollars = anew.get("dollars")
-    cost = (
-        ""
-        if dollars is None
-        else f" Their replies until then had cost ${dollars:,.4f}; those that fit were used"
-        " again."
-    )
-    return (
-        f"{n_samples:,} {samples} started anew, because the state of an interrupted"
-        f" trajectory could not be had again.{cost}"
-    )
+    if anew:
+        samples = "sample was" if anew["samples"] == 1 else "samples were"
+        sentences.append(
+            f"{anew['samples']:,} {samples} started anew, because the state of an interrupted"
+            " trajectory could not be had again."
+        )
+        if anew.get("dollars"):
+            sentences.append(
+                f"The replies until then had cost ${anew['dollars']:,.4f}; those that fit"
+                " were used again."
+            )
+    n_again = tally.get(AGAIN, 0)
+    if n_again:
+        calls = "call of a tool" if n_again == 1 else "calls of tools"
+        sentences.append(
+            f"{n_again:,} {calls} had been begun when the run was interrupted, and"
+            f" {'was' if n_again == 1 else 'were'} carried out again."
+        )
+    return sentences

@@ -83,6 +83,14 @@ class JailBackend(SandboxBackend):
             return f"This machine cannot give a jail: {missing}. {_ADVICE}"
         return ""
 
+    def has(self, folder: Path, snapshot: Snapshot) -> bool:
+        """Return whether a snapshot's file is in the folder."""
+        try:
+            os.close(open_snapshot(folder, snapshot))
+        except SnapshotMissing:
+            return False
+        return True
+
     async def start(
         self,
         settings: SandboxSettings,
@@ -253,9 +261,7 @@ class JailSandbox(Sandbox):
                     f" {self._folder}: {reply.head['error']}."
                 )
             reference = str(reply.head["digest"])
-            return await asyncio.to_thread(
-                stored.publish, JailBackend.name, reference
-            )
+            return await asyncio.to_thread(stored.publish, JailBackend.name, reference)
         finally:
             stored.close()
 
@@ -359,7 +365,9 @@ class JailSandbox(Sandbox):
         for level, kind, packed in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 numbers = array.array("i")
-                numbers.frombytes(packed[: len(packed) - len(packed) % numbers.itemsize])
+                numbers.frombytes(
+                    packed[: len(packed) - len(packed) % numbers.itemsize]
+                )
                 self._received.extend(numbers)
         if not piece:
             self._end("all of it ended, which no command inside can bring about")
@@ -575,5 +583,3 @@ def _write_all(descriptor: int, content: bytes) -> None:
     view = memoryview(content)
     while view:
         view = view[os.write(descriptor, view) :]
-
-

@@ -574,7 +574,9 @@ class _Keeper:
             descriptor = jail_calls.open_inside(path, flags, permissions)
         except OSError as error:
             if error.errno == errno.ENXIO:
-                raise ValueError("it is a pipe, a socket or a device, not a file") from None
+                raise ValueError(
+                    "it is a pipe, a socket or a device, not a file"
+                ) from None
             raise
         try:
             status = os.fstat(descriptor)
@@ -583,7 +585,9 @@ class _Keeper:
             if not stat.S_ISREG(status.st_mode):
                 raise ValueError("it is a pipe, a socket or a device, not a file")
             if jail_calls.filesystem_of(descriptor) == jail_calls.PROC_FILESYSTEM:
-                raise ValueError("it is a file of /proc, which only programs inside read")
+                raise ValueError(
+                    "it is a file of /proc, which only programs inside read"
+                )
             if head["mode"] == "write":
                 os.ftruncate(descriptor, 0)
                 os.fchmod(descriptor, 0o755 if head["is_executable"] else 0o644)
@@ -633,7 +637,9 @@ class _Keeper:
                 os.close(descriptor)
             raise
         if process == 0:
-            self._run_child(head, [stdin_read, stdout_write, stderr_write], status_write)
+            self._run_child(
+                head, [stdin_read, stdout_write, stderr_write], status_write
+            )
         for descriptor in (stdin_read, stdout_write, stderr_write, status_write):
             os.close(descriptor)
         outputs = [
@@ -858,9 +864,7 @@ class _Keeper:
             time.sleep(0.0005)
         self._kill_all()
 
-    def _tree_of(
-        self, command: _Command, processes: list[_Process]
-    ) -> list[_Process]:
+    def _tree_of(self, command: _Command, processes: list[_Process]) -> list[_Process]:
         """List the processes of a command: born after its start, and of nothing older.
 
         A process whose parent has ended is a child of the first process: whose it was, nobody can
@@ -953,9 +957,7 @@ def _kill(number: int) -> None:
     os.close(handle)
 
 
-def _execute(
-    argv: list[bytes], environment: dict[bytes, bytes], folder: str
-) -> None:
+def _execute(argv: list[bytes], environment: dict[bytes, bytes], folder: str) -> None:
     """Replace this process by a program, or say on its standard error why that cannot be."""
     try:
         os.chdir(folder)

@@ -37,7 +37,7 @@ from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, TaskResult, faults_in_words, trees_of
 from evalwright.runs.stopping import ended_early
 from evalwright.runs.trajectories import KEY as TRAJECTORIES
-from evalwright.runs.trajectories import anew_sentence, trajectory_words
+from evalwright.runs.trajectories import interruption_sentences, trajectory_words
 from evalwright.runs.writer import RUN_FILE, Growing
 from evalwright.statistics import Estimate
 
@@ -728,8 +728,8 @@ def usage_facts(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _trajectory_facts(tally: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if words := trajectory_words(tally):
         yield "Trajectories", words
-    if sentence := anew_sentence(tally):
-        yield "Started anew", sentence
+    if sentences := interruption_sentences(tally):
+        yield "After interruptions", " ".join(sentences)
 
 
 def _role_list(roles: Sequence[str]) -> str:
