@@ -74,6 +74,21 @@ class _Reader:
         self._descriptor = descriptor
         self._decompressor = zlib.decompressobj(_GZIP)
         self._digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+        self._position = 0
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, position: int) -> None:
+        """Go on to a later position."""
+        if position < self._position:
+            raise Damaged("its parts overlap")
+        while self._position < position:
+            if not self.read(min(_PIECE_BYTES, position - self._position)):
+                return
 
     def read(self, n_bytes: int) -> bytes:
         pieces = []
@@ -86,6 +101,7 @@ class _Reader:
                     break
             piece = self._decompressor.decompress(compressed, n_bytes)
             n_bytes -= len(piece)
+            self._position += len(piece)
             pieces.append(piece)
         return b"".join(pieces)
 
@@ -269,9 +285,9 @@ def restore(descriptor: int, digest: str) -> None:
     reader = _Reader(descriptor)
     folders: list[tarfile.TarInfo] = []
     try:
-        with tarfile.open(
-            fileobj=reader,  # type: ignore[arg-type]  # it needs only `read`
-            mode="r|",
+        with tarfile.TarFile(
+            fileobj=reader,  # type: ignore[arg-type]  # it goes forward only
+            mode="r",
             encoding="utf-8",
             errors="surrogateescape",
         ) as archive:
