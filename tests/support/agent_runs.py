@@ -231,7 +231,8 @@ def _timeless(row: Mapping[str, Any]) -> dict[str, Any]:
         {name: part for name, part in call.items() if name != "again"}
         for call in strategy["tool_calls"]
     ]
-    return {**row, "strategy": strategy, "timing": None}
+    scores = {name: score for name, score in row["scores"].items() if name != "effort"}
+    return {**row, "strategy": strategy, "timing": None, "scores": scores}
 
 
 @contextmanager
