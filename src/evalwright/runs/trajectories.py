@@ -94,7 +94,7 @@ def interruption_sentences(tally: Mapping[str, Any]) -> list[str]:
     if anew:
         samples = "sample was" if anew["samples"] == 1 else "samples were"
         sentences.append(
-            f"{anew['samples']:,} {samples} started anew, because the state of an interrupted"
+            f"{anew['samples']:,} {samples} started again from the beginning, because the state of an interrupted"
             " trajectory could not be had again."
         )
         if anew.get("dollars"):
