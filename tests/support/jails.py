@@ -61,9 +61,7 @@ async def python(
     return await sandbox.exec(["python3", "-c", program], seconds=seconds)
 
 
-def run_bash(
-    home: Path, script: str, settings: SandboxSettings = SETTINGS
-) -> Executed:
+def run_bash(home: Path, script: str, settings: SandboxSettings = SETTINGS) -> Executed:
     """Run a bash script in a jail of its own."""
     return in_jail(home, lambda sandbox: bash(sandbox, script), settings)
 
