@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-LOOP = "tool-loop"
 CALLS_SCORER = "tool-calls"
 CALLS_METADATA = "calls"
 """Where the scorer `tool-calls` finds the expected calls, unless a task says otherwise."""
@@ -47,8 +46,20 @@ def _short_arguments(arguments: Any) -> str:
     return "" if arguments == "{}" else str(arguments)
 
 
+def is_trajectory(row: Mapping[str, Any]) -> bool:
+    """Tell whether a record is of a model that acted in steps.
+
+    The strategies `tool-loop`, `agent` and `agent-command` record how a trajectory ended.
+    """
+    strategy = row.get("strategy")
+    return isinstance(strategy, Mapping) and (
+        isinstance(strategy.get("ended"), str)
+        or isinstance(strategy.get("tool_calls"), list)
+    )
+
+
 def loop_facts(row: Mapping[str, Any]) -> dict[str, int | str]:
-    """Return how the strategy `tool-loop` came to an answer; nothing for other strategies.
+    """Return how a trajectory came to its answer; nothing for other records.
 
     Args:
         row: a line of `samples.jsonl`.
@@ -56,16 +67,23 @@ def loop_facts(row: Mapping[str, Any]) -> dict[str, int | str]:
     Returns:
         `steps` (replies), `tool_calls` and `failed_calls` (those carried out), and `ended`.
     """
-    strategy = row.get("strategy") or {}
-    if strategy.get("name") != LOOP:
+    if not is_trajectory(row):
         return {}
-    calls = strategy.get("tool_calls") or ()
+    strategy = row["strategy"]
+    calls = recorded_uses(row)
+    steps = strategy.get("steps", 0)
     return {
-        "steps": strategy.get("steps", 0),
+        "steps": steps if isinstance(steps, int) else 0,
         "tool_calls": len(calls),
         "failed_calls": sum(bool(call.get("is_error")) for call in calls),
-        "ended": strategy.get("ended", ""),
+        "ended": str(strategy.get("ended", "")),
     }
+
+
+def recorded_uses(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what the strategy recorded of each call that was carried out."""
+    calls = (row.get("strategy") or {}).get("tool_calls") or ()
+    return [call for call in calls if isinstance(call, Mapping)]
 
 
 def expected_calls(row: Mapping[str, Any]) -> str | None:
