@@ -25,7 +25,9 @@ def whole_answer(row: Mapping[str, Any]) -> str:
     text = str(row.get("answer") or "")
     responses = row.get("responses") or ()
     calls = responses[-1].get("tool_calls") if responses else None
-    if not calls:
+    # The call that submits an answer says what the answer says.
+    is_submitted = text and _ending(row) == "submit"
+    if not calls or is_submitted:
         return text
     return (
         "\n".join([text, *written_calls(calls)])
@@ -44,6 +46,11 @@ def written_calls(calls: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _short_arguments(arguments: Any) -> str:
     return "" if arguments == "{}" else str(arguments)
+
+
+def _ending(row: Mapping[str, Any]) -> Any:
+    strategy = row.get("strategy")
+    return strategy.get("ended") if isinstance(strategy, Mapping) else None
 
 
 def is_trajectory(row: Mapping[str, Any]) -> bool:

@@ -314,7 +314,7 @@ function Facts({ sample }: { sample: Sample }) {
   const finish = [
     ...new Set(replies.map((reply) => reply.finish).filter((reason) => reason !== undefined)),
   ];
-  if (finish.length) facts.push(["Ended by", finish.join(", ")]);
+  if (finish.length && !sample.trajectory) facts.push(["Ended by", finish.join(", ")]);
   const models = [
     ...new Set(replies.map((reply) => reply.model).filter((model) => model !== undefined)),
   ];

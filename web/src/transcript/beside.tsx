@@ -305,7 +305,7 @@ function PairCell({
   const result = resultOf(step);
   const end = headEnd(result, RESULT_CHARS, RESULT_LINES);
   return (
-    <div class={`pair-cell pair-${side.name.toLowerCase()}`}>
+    <div class={`pair-cell pair-${side.name.toLowerCase()}`} data-side={side.name}>
       <p class="step-head">
         <a href={side.address(place)}>Step {count(place + 1)}</a>
         <span class="quiet">{usedInWords(step.used).join(" · ")}</span>
