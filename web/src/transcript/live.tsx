@@ -28,7 +28,13 @@ export function LivePage({ data, parameters, query, go }: PageProps) {
   const { value: live, error } = useRead(() => data.live(key), [data, key, version]);
   const shown = query.get("show");
   const open = live?.open ?? [];
-  const chosen = shown !== null && /^\d{1,9}$/.test(shown) ? Number(shown) : open[0]?.number;
+  // What one reads stays when it ends and others go on.
+  const [kept, keep] = useState<number | undefined>();
+  const first = open[0]?.number;
+  useEffect(() => {
+    if (kept === undefined && first !== undefined) keep(first);
+  }, [first]);
+  const chosen = shown !== null && /^\d{1,9}$/.test(shown) ? Number(shown) : (kept ?? first);
   const place = open.findIndex(({ number }) => number === chosen);
   const step = (by: number) => {
     const next = open[Math.max(0, place + by)];
@@ -165,6 +171,7 @@ function GrowingTrajectory(props: {
           hit={null}
           hits={0}
           named={false}
+          goesOn={value?.turns != null && hidden + i + 1 === steps.length}
         />
       ))}
       {trajectory.after.length > 0 && <Messages messages={trajectory.after} />}

@@ -52,7 +52,12 @@ export function Outline({
   useLayoutEffect(() => virtualizer._didMount(), []);
   useLayoutEffect(() => virtualizer._willUpdate());
   useEffect(() => {
-    if (current >= 0) virtualizer.scrollToIndex(current, { align: "auto" });
+    const list = scroller.current;
+    if (!list || current < 0) return;
+    const top = current * ROW_HEIGHT;
+    const isShown =
+      top >= list.scrollTop && top + ROW_HEIGHT <= list.scrollTop + list.clientHeight;
+    if (!isShown) list.scrollTop = top - list.clientHeight / 2;
   }, [current]);
   return (
     <nav class="outline" aria-label="Steps">

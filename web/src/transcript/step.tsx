@@ -18,6 +18,8 @@ const OPEN_ARGUMENT_LINES = 12;
 const LINE_CHARS = 160;
 
 interface Search {
+  /** Whether the step goes on: calls without a result are being carried out. */
+  goesOn?: boolean;
   words: string;
   /** The hit at which one looks, where it is in this step. */
   hit: Hit | null;
@@ -179,7 +181,8 @@ export function callInOneLine(written: Argument[]): string {
 
 function UseView({ use, index, ...search }: { use: ToolUse; index: number } & Search) {
   const written = argumentsOf(use.call);
-  const state = stateOf(use);
+  const outcome = stateOf(use);
+  const state = search.goesOn && !use.result ? { ...outcome, words: "running" } : outcome;
   const all = written.map(({ text }) => text).join("\n");
   const only = written.length === 1 ? written[0] : undefined;
   const isOneLine =
