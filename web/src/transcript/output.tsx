@@ -43,12 +43,12 @@ export interface OutputProps {
   /** The words of a search, and where in the text the hit is at which one looks. */
   words?: string;
   at?: number | undefined;
-  /** Where the copy control takes its text from, if not from what is shown. */
-  copied?: string;
+  /** Whether the text is shown from its beginning, as where somebody has just unfolded it. */
+  unfolded?: boolean;
 }
 
-export function Output({ value, label, words = "", at, copied }: OutputProps) {
-  const [view, setView] = useState<"ends" | number>("ends");
+export function Output({ value, label, words = "", at, unfolded = false }: OutputProps) {
+  const [view, setView] = useState<"ends" | number>(unfolded ? 0 : "ends");
   const isShort = headEnd(value, WHOLE_CHARS, WHOLE_LINES) === value.length;
   const pieces = Math.ceil(value.length / PIECE_CHARS);
   // A hit that one looks at is shown, wherever in the text it is.
@@ -100,7 +100,7 @@ export function Output({ value, label, words = "", at, copied }: OutputProps) {
               Show less{name}
             </button>
           )}
-          <button type="button" onClick={() => copy(copied ?? value, "Text")}>
+          <button type="button" onClick={() => copy(value, "Text")}>
             Copy text{name}
           </button>
         </p>

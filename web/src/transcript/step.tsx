@@ -96,7 +96,7 @@ export function StepView(props: StepProps) {
             }
           >
             {() => (
-              <Output value={step.reasoning} label="the reasoning" {...at(search, "reasoning")} />
+              <Output value={step.reasoning} label="the reasoning" unfolded {...at(search, "reasoning")} />
             )}
           </Fold>
         )}
@@ -133,7 +133,7 @@ function Compacted({ compacted }: { compacted: NonNullable<Step["compacted"]> })
       </p>
       {compacted.summary && (
         <Fold summary="The summary">
-          {() => <Output value={compacted.summary} label="the summary" />}
+          {() => <Output value={compacted.summary} label="the summary" unfolded />}
         </Fold>
       )}
     </div>
@@ -205,6 +205,7 @@ function UseView({ use, index, ...search }: { use: ToolUse; index: number } & Se
             <Output
               value={argument.text}
               label={`${argument.name} of ${use.call.name}`}
+              unfolded={isLong}
               {...at(search, `call ${index} ${k}`)}
             />
           </dd>
