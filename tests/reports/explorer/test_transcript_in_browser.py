@@ -15,6 +15,7 @@ import pytest
 from evalwright import Run
 from evalwright.reports.explorer.page import write_page
 from support.browser import IN_BROWSER, Tab, in_new_tab, until
+from support.command import ROOT
 from support.hostile import HOSTILE
 from support.trajectory_runs import (
     Acted,
@@ -26,6 +27,8 @@ from support.trajectory_runs import (
 )
 
 pytestmark = IN_BROWSER
+
+AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
 MAIN = "(document.querySelector('main')?.innerText ?? '')"
 STEPS = "document.querySelectorAll('.step').length"
@@ -367,5 +370,50 @@ def test_hostile_texts_stay_texts(tmp_path: Path, width: int) -> None:
         await go(tab, "#/run/acting/samples")
         await until(tab, f"{MAIN}.includes('Tools used')")
         assert "hacked" not in await tab.evaluate("document.title")
+
+    in_browser(tmp_path, [run, other], SAMPLE, steps)
+
+
+RUN_AXE = (
+    "axe.run(document, {resultTypes: ['violations']}).then(done => JSON.stringify("
+    "done.violations.filter(fault => ['serious', 'critical'].includes(fault.impact))"
+    ".map(fault => [fault.id, fault.nodes.map(node => node.html.slice(0, 200))])))"
+)
+
+
+@pytest.mark.skipif(
+    not AXE.is_file(), reason="web/node_modules is absent: npm install there brings axe"
+)
+def test_a_transcript_can_be_heard_and_read_in_both_themes(tmp_path: Path) -> None:
+    run = trajectory_run(tmp_path, [fixing(), LOOP])
+    other = trajectory_run(tmp_path, [fixing(first="pwd"), LOOP], name="other")
+
+    async def steps(tab: Tab) -> None:
+        await tab.evaluate(AXE.read_text(encoding="utf-8") + ";0")
+        faults = {}
+        for theme in ("light", "dark"):
+            await tab.send(
+                "Emulation.setEmulatedMedia",
+                features=[{"name": "prefers-color-scheme", "value": theme}],
+            )
+            for address, shown in (
+                (SAMPLE, "#step-5"),
+                ("#/steps/acting/0/other/0/shell/fix-0", "#pair-5"),
+            ):
+                await go(tab, address)
+                await until(tab, f"document.querySelector('{shown}') !== null")
+                await tab.evaluate(
+                    "document.querySelectorAll('main details').forEach(d => d.open = true)"
+                )
+                await asyncio.sleep(0.1)
+                reply = await tab.send(
+                    "Runtime.evaluate",
+                    expression=RUN_AXE,
+                    awaitPromise=True,
+                    returnByValue=True,
+                )
+                if (fault := json.loads(reply["result"]["value"])) != []:
+                    faults[theme, address] = fault
+        assert faults == {}
 
     in_browser(tmp_path, [run, other], SAMPLE, steps)
