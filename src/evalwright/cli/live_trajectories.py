@@ -15,7 +15,7 @@ from evalwright.cli.output import echo
 from evalwright.core.errors import RunError
 
 if TYPE_CHECKING:
-    from evalwright.runs.live import LiveEvent, LiveRun, OpenTrajectory, Turn
+    from evalwright.runs.open_trajectories import LiveEvent, LiveRun, OpenTrajectory, Turn
 
 SECONDS_BETWEEN_LOOKS = 0.5
 LINE_CHARS = 160
@@ -35,7 +35,7 @@ def live(run: str, runs_folder: str, sample: str, once: bool) -> None:
     On a terminal it is one screen, which is renewed; elsewhere a line for each turn.
     """
     from evalwright.reports.terminal import is_live_terminal
-    from evalwright.runs.live import LiveRun
+    from evalwright.runs.open_trajectories import LiveRun
 
     folder = _folder_of(run, Path(runs_folder))
     live_run = LiveRun(folder)
@@ -161,7 +161,7 @@ def _name(trajectory: OpenTrajectory) -> str:
 def turn_line(turn: Turn) -> str:
     """Write a turn on one line: its role, and its text or calls."""
     from evalwright.reports.text import shorten
-    from evalwright.runs.live import extras_of, text_of
+    from evalwright.runs.open_trajectories import extras_of, text_of
     from evalwright.runs.recorded_answers import written_calls
 
     extras = extras_of(turn)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from evalwright.runs import live
-from evalwright.runs.live import LIVE_FILE, LiveRun, text_of
+from evalwright.runs import open_trajectories as live
+from evalwright.runs.open_trajectories import LIVE_FILE, LiveRun, text_of
 
 KEY = ("shell", "fix-0", 0)
 
