@@ -2,7 +2,7 @@
  * The steps of a model that acted with tools, from the conversation, the replies and what the
  * strategy recorded. Nothing is trusted to have the shape that it should: a step that cannot be
  * found in the conversation is shown by its reply alone. The terminal reads records alike
- * (`runs/trajectories.py`).
+ * (`runs/transcripts.py`).
  */
 import type { Call, Message, Reply, Step, ToolUse, Trajectory, Used } from "./api";
 

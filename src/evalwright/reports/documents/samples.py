@@ -24,7 +24,7 @@ from evalwright.runs.recorded_answers import (
     whole_answer,
     written_calls,
 )
-from evalwright.runs.trajectories import read_trajectory
+from evalwright.runs.transcripts import read_trajectory
 
 if TYPE_CHECKING:
     from evalwright.analysis.sample_search import FoundSample

@@ -11,7 +11,7 @@ from evalwright.reports import document as doc
 from evalwright.reports.numbers import money
 from evalwright.reports.text import shorten
 from evalwright.runs.recorded_answers import written_calls
-from evalwright.runs.trajectories import (
+from evalwright.runs.transcripts import (
     ENDINGS,
     Step,
     ToolUse,

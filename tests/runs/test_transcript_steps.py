@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalwright.runs.trajectories import Step, Trajectory, align_steps, read_trajectory
+from evalwright.runs.transcripts import Step, Trajectory, align_steps, read_trajectory
 from support.trajectory_runs import (
     Acted,
     Call,
