@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from evalwright.runs.open_trajectories import LIVE_FILE
+from evalwright.runs.live import LIVE_FILE
 from support.command import environment
 from support.hostile import ACTIVE, HOSTILE
 from support.shown import in_a_terminal

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from evalwright.runs import open_trajectories as live
-from evalwright.runs.open_trajectories import LIVE_FILE, LiveRun, text_of
+from evalwright.runs.live import LIVE_FILE, LiveFile
+from evalwright.runs.open_trajectories import LiveRun, text_of
 
 KEY = ("shell", "fix-0", 0)
 
@@ -100,6 +101,35 @@ def test_another_file_or_none_ends_what_was_open(tmp_path: Path) -> None:
     assert run.look() == []
     assert run.open == {}
     assert run.version > version
+
+
+def test_a_file_that_is_written_anew_tells_nothing_twice(tmp_path: Path) -> None:
+    run = LiveRun(tmp_path)
+    writer = LiveFile(tmp_path)
+
+    def add(sample: str, text: str) -> None:
+        turns = [["user", text]]
+        event = {"task": "t", "id": sample, "draw": 0, "attempt": 1, "turns": turns}
+        writer.add(event)
+
+    for n in range(120):
+        add(f"done-{n}", "x" * 19_000)
+    add("open", "first")
+    run.look()
+    number = run.open["t", "open", 0].number
+    inode = (tmp_path / LIVE_FILE).stat().st_ino
+    for n in range(119):
+        writer.done("t", f"done-{n}", 0)
+    assert (tmp_path / LIVE_FILE).stat().st_ino != inode
+    add("open", "second")
+    events = run.look()
+    assert [event.turns for event in events if event.turns] == [(["user", "second"],)]
+    assert sum(event.ended for event in events) >= 100
+    assert run.open["t", "open", 0].number == number
+    assert run.open["t", "open", 0].n_turns == 2
+    writer.close()
+    assert run.look() == []
+    assert not run.exists
 
 
 def test_a_link_or_a_pipe_is_not_read(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What goes on in a run: the trajectories of samples that are not done, from `live.jsonl`.
 
-The file grows while the run goes on and is removed at its end. Only the last turns of each
+The file (see `live.py`) grows while the run goes on, is written anew without samples that are done,
+and is removed at its end. Only the last turns of each
 trajectory are kept, and long texts are cut, so memory stays flat however long a run goes on.
 """
 
@@ -15,8 +16,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from evalwright.core.private import check_ordinary
+from evalwright.runs.live import LIVE_FILE
 
-LIVE_FILE = "live.jsonl"
 MAX_KEPT_TURNS = 120
 """Last turns of a trajectory that are kept."""
 MAX_TEXT_CHARS = 20_000
@@ -113,14 +114,42 @@ class LiveRun:
     def look(self) -> list[LiveEvent]:
         """Read what was added since the last look; [] where nothing was.
 
-        A file that is gone, was cut short or is another one ends what was open.
+        A file that is gone ends what was open. A file that was written anew is read from its
+        beginning, and gives the events that the one before had not.
         """
+        before = self.open
         if not self._find():
             return []
+        is_anew = self.open is not before
         events = [
             event for line in self._lines() if (event := self._event(line)) is not None
         ]
+        if is_anew and before:
+            events = self._changes_since(before)
         self.version += bool(events)
+        return events
+
+    def _changes_since(self, before: Mapping[Key, OpenTrajectory]) -> list[LiveEvent]:
+        """Return what a file that was written anew has beyond the one before.
+
+        Trajectories keep their numbers, by which they are asked for.
+        """
+        events = []
+        for key, trajectory in self.open.items():
+            known = before.get(key)
+            n_known = 0
+            starts_anew = False
+            if known is not None:
+                trajectory.number = known.number
+                starts_anew = trajectory.attempt > known.attempt
+                n_known = 0 if starts_anew else known.n_turns
+            n_new = min(max(0, trajectory.n_turns - n_known), len(trajectory.turns))
+            if n_new:
+                new_turns = tuple([*trajectory.turns][-n_new:])
+                events.append(LiveEvent(trajectory, new_turns, starts_anew))
+        for key, known in before.items():
+            if key not in self.open:
+                events.append(LiveEvent(known, (), ended=True))
         return events
 
     def _find(self) -> bool:

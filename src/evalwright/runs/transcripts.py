@@ -54,6 +54,7 @@ class ToolUse:
         exit_code: of the command that it ran, where the result says so.
         seconds: how long it took; None where that is not known.
         is_replayed: whether the result was stored by an interrupted run, and not made again.
+        is_again: whether an interruption may have made it happen twice.
     """
 
     name: str
@@ -63,6 +64,7 @@ class ToolUse:
     exit_code: int | None = None
     seconds: float | None = None
     is_replayed: bool = False
+    is_again: bool = False
 
     @property
     def signature(self) -> tuple[str, str]:
@@ -370,6 +372,7 @@ def _uses(
                 else _exit_code("" if result is None else result[1]),
                 seconds=_number(facts.get("seconds")),
                 is_replayed=bool(facts.get("replayed")),
+                is_again=bool(facts.get("again")),
             )
         )
     return tuple(uses)

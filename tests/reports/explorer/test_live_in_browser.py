@@ -15,7 +15,8 @@ from typing import Any
 
 from evalwright.reports.explorer.following import MOST_OPEN, Follower
 from evalwright.reports.explorer.server import Server
-from evalwright.runs.open_trajectories import LIVE_FILE, MAX_KEPT_TURNS
+from evalwright.runs.live import LIVE_FILE
+from evalwright.runs.open_trajectories import MAX_KEPT_TURNS
 from support.browser import IN_BROWSER, Tab, in_new_tab, until
 from support.hostile import HOSTILE
 from support.trajectory_runs import fixing, record_trajectory

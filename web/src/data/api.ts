@@ -285,6 +285,8 @@ export interface ToolUse {
   seconds: number | null;
   /** Whether the result was stored by an interrupted run, and not made again. */
   replayed: boolean;
+  /** Whether an interruption may have made it happen twice. */
+  again: boolean;
 }
 
 /** What was used up to a point; null where it is not known. */

@@ -144,6 +144,7 @@ function stepOf(
       exitCode: numberOr(facts.exit_code, null) ?? exitCodeOf(result),
       seconds: numberOr(facts.seconds, null),
       replayed: facts.replayed === true,
+      again: facts.again === true,
     };
   });
   const toolSeconds = recorded.reduce((seconds, use) => seconds + numberOr(use.seconds, 0), 0);

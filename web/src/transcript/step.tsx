@@ -236,6 +236,7 @@ function UseView({ use, index, ...search }: { use: ToolUse; index: number } & Se
           </button>
         )}
         <span class="use-facts">
+          {use.again && <span class="warn">carried out again</span>}
           {use.replayed && <span class="quiet">replayed</span>}
           {use.seconds !== null && <span class="quiet">{seconds(use.seconds)}</span>}
           {state.words && <span class={state.bad ? "bad" : "quiet"}>{state.words}</span>}

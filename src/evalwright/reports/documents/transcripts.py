@@ -166,6 +166,8 @@ def _state_in_brackets(use: ToolUse) -> str:
         facts.append(_seconds(use.seconds))
     if use.is_replayed:
         facts.append("replayed")
+    if use.is_again:
+        facts.append("carried out again")
     return f" ({', '.join(facts)})" if facts else ""
 
 
