@@ -39,9 +39,7 @@ def turns() -> list[Any]:
 @pytest.fixture
 def going(tmp_path: Path) -> Iterator[tuple[Path, "subprocess.Popen[bytes]"]]:
     """A run folder, and the process that is said to write it."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE
-    )
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     folder = tmp_path / "runs" / "going"
     folder.mkdir(parents=True)
     (folder / f".samples.jsonl.{process.pid}.partial").touch()
@@ -89,7 +87,7 @@ def test_off_a_terminal_each_turn_is_a_line_until_the_run_ends(
     assert done.code == 0, done.text
     for line in (
         "fix-0  user: Make the tests pass.\n",
-        "fix-0  starts anew (attempt 2)\n",
+        "fix-0  starts again (attempt 2)\n",
         "fix-0  done\n",
         "The run has ended.\n",
     ):
@@ -110,7 +108,11 @@ def test_on_a_terminal_it_is_one_screen(
         "live",
         str(folder),
         stream="stdout",
-        environment={**environment(), "TERM": "xterm", "PYTHONPATH": os.pathsep.join(sys.path)},
+        environment={
+            **environment(),
+            "TERM": "xterm",
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        },
     )
     timer.join()
     assert code == 0, shown

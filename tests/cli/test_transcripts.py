@@ -38,7 +38,7 @@ def test_a_transcript_in_80_columns() -> None:
     assert done.code == 0, done.text
     for line in (
         "Transcript: 5 steps, 8.4 s, 4,700 tokens, $0.005\n",
-        "Started anew after 3 calls: The snapshot was damaged.",
+        "Started again after 3 calls: The snapshot was damaged.",
         "  Sent, system\n    You are at a shell.\n",
         "Step 1 of 5: 1.2 s, 400 ms in tools, 900 tokens in, 40 out, $0.001\n",
         "so far 3.2 s, 1,880 tokens",

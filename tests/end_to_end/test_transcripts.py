@@ -98,7 +98,11 @@ def test_a_trajectory_is_seen_while_it_goes_on_and_after() -> None:
         await tab.open(f"{page.as_uri()}#/run/typed/sample/typing/one/0?step=2")
         await until(tab, "document.querySelectorAll('.step').length === 4")
         main = await tab.evaluate("document.querySelector('main').innerText")
-        for words in ("exit code 1", "sandbox: jail", "The model submitted its answer."):
+        for words in (
+            "exit code 1",
+            "sandbox: jail",
+            "The model submitted its answer.",
+        ):
             assert words in main
 
     in_new_tab(steps)

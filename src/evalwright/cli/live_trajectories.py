@@ -15,7 +15,12 @@ from evalwright.cli.output import echo
 from evalwright.core.errors import RunError
 
 if TYPE_CHECKING:
-    from evalwright.runs.open_trajectories import LiveEvent, LiveRun, OpenTrajectory, Turn
+    from evalwright.runs.open_trajectories import (
+        LiveEvent,
+        LiveRun,
+        OpenTrajectory,
+        Turn,
+    )
 
 SECONDS_BETWEEN_LOOKS = 0.5
 LINE_CHARS = 160
@@ -144,7 +149,7 @@ def _screen(live_run: LiveRun, sample: str) -> Iterator[str]:
 def _event_lines(event: LiveEvent) -> Iterator[str]:
     name = _name(event.trajectory)
     if event.starts_anew:
-        yield f"{name}  starts anew (attempt {event.trajectory.attempt})"
+        yield f"{name}  starts again (attempt {event.trajectory.attempt})"
     for turn in event.turns:
         yield f"{name}  {turn_line(turn)}"
     if event.ended:

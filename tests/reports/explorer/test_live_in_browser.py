@@ -127,7 +127,9 @@ class TestInBrowser:
             await tab.press("j", 74, "j")
             await until(tab, f"{MAIN}.includes('Else.')")
             event(run, ["user", "Anew."], id="fix-1", attempt=2)
-            await until(tab, f"{MAIN}.includes('attempt 2') && {MAIN}.includes('Anew.')")
+            await until(
+                tab, f"{MAIN}.includes('attempt 2') && {MAIN}.includes('Anew.')"
+            )
             assert "Else." not in await tab.evaluate(
                 "document.querySelector('.live-steps').innerText"
             )

@@ -35,11 +35,11 @@ STEPS = "document.querySelectorAll('.step').length"
 CURRENT = "document.querySelector('.step.current')?.id ?? ''"
 OUTLINE = "[...document.querySelectorAll('.outline-row')].map(e => e.innerText.split(/\\s+/).join(' '))"
 SEARCH = "document.querySelector('.transcript-search input')"
-COUNT = (
-    "document.querySelector('.transcript-search [role=status]')?.textContent ?? ''"
-)
+COUNT = "document.querySelector('.transcript-search [role=status]')?.textContent ?? ''"
 HIT = "document.querySelector('mark.current-hit')"
-PAIRS = "[...document.querySelectorAll('.step-pair .pair-words')].map(e => e.textContent)"
+PAIRS = (
+    "[...document.querySelectorAll('.step-pair .pair-words')].map(e => e.textContent)"
+)
 SAMPLE = "#/run/acting/sample/shell/fix-0/0"
 LOOP = Acted([Reply("again", [bash("ls", "a")])] * 3, ended="messages", answer="")
 
@@ -102,7 +102,7 @@ def test_a_transcript_has_its_steps_marks_and_sums(tmp_path: Path) -> None:
         for words in (
             "5 steps",
             "4,700 tokens",
-            "Started anew after 3 calls: The snapshot was damaged. What was lost had cost $0.020.",
+            "Started again after 3 calls: The snapshot was damaged. What was lost had cost $0.020.",
             "sandbox: jail · 2 attempts",
             "900 tokens in, 40 out",
             "so far 3.2 s · 1,880 tokens · $0.0020",
@@ -172,9 +172,7 @@ def test_what_is_copied_is_the_command(tmp_path: Path) -> None:
         await tab.evaluate(
             "navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve(); }"
         )
-        await tab.evaluate(
-            "document.querySelector('#step-2 .use-head button').click()"
-        )
+        await tab.evaluate("document.querySelector('#step-2 .use-head button').click()")
         assert await until(tab, "window.copied") == "python3 -m pytest -q"
 
     in_browser(tmp_path, [run], SAMPLE, steps)
@@ -265,10 +263,10 @@ def test_two_trajectories_are_aligned(tmp_path: Path) -> None:
         assert "they part at step 1" in await tab.evaluate(MAIN)
         await tab.press("j", 74, "j")
         await tab.press("j", 74, "j")
-        await until(tab, "document.querySelector('.step-pair.current')?.id === 'pair-4'")
-        await tab.evaluate(
-            "document.querySelector('#pair-4 .fold summary').click()"
+        await until(
+            tab, "document.querySelector('.step-pair.current')?.id === 'pair-4'"
         )
+        await tab.evaluate("document.querySelector('#pair-4 .fold summary').click()")
         await until(tab, "document.querySelector('#pair-4 .step') !== null")
         await tab.evaluate("document.querySelector('#pair-5 .pair-b a').click()")
         await until(tab, f"{CURRENT} === 'step-4'")

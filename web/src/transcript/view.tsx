@@ -269,7 +269,7 @@ function Marks({ trajectory }: { trajectory: Trajectory }) {
       {isLimited && <p class="mark-line warn">{endingInWords(ended)}</p>}
       {starts.map((start) => (
         <p class="mark-line warn">
-          Started anew after {counted(start.afterCalls, "call")}
+          Started again after {counted(start.afterCalls, "call")}
           {start.why && (
             <>
               : <Line value={start.why.replace(/\.$/, "")} />

@@ -230,7 +230,7 @@ def _tail_begin(text: str) -> int:
 def _anew_sentence(n_calls: int, why: str, dollars: float | None) -> str:
     reason = f": {why.rstrip('.')}" if why else ""
     cost = "" if dollars is None else f" What was lost had cost {money(dollars)}."
-    return f"Started anew after {_counted(n_calls, 'call')}{reason}.{cost}"
+    return f"Started again after {_counted(n_calls, 'call')}{reason}.{cost}"
 
 
 def _used_text(used: Used) -> str:

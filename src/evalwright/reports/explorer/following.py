@@ -31,7 +31,12 @@ from evalwright.reports.explorer.parts import Samples, block_line, block_part, j
 from evalwright.reports.explorer.plots import plots_of
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.images import KeptImages
-from evalwright.runs.open_trajectories import LiveRun, OpenTrajectory, extras_of, text_of
+from evalwright.runs.open_trajectories import (
+    LiveRun,
+    OpenTrajectory,
+    extras_of,
+    text_of,
+)
 from evalwright.runs.reader import Run, open_run, row_of
 from evalwright.runs.records import record_from
 from evalwright.runs.writer import RUN_FILE, Growing, growing
