@@ -83,6 +83,8 @@ def test_a_trajectory_is_seen_while_it_goes_on_and_after() -> None:
     uses = [use for step in trajectory.steps for use in step.uses]
     assert [use.name for use in uses] == ["bash", "bash", "bash", "submit"]
     assert [use.exit_code for use in uses[:3]] == [None, 1, None]
+    assert all(use.seconds is not None for use in uses)
+    assert trajectory.steps[-1].total.tool_seconds > 0
     assert uses[0].result is not None
     assert "a.txt" in uses[0].result
 

@@ -44,7 +44,7 @@ def test_steps_have_their_calls_results_and_sums() -> None:
     assert failed.result is not None
     assert failed.result.startswith("tests/test_0.py")
     assert trajectory.steps[2].uses[1].is_replayed
-    assert trajectory.steps[3].compacted == (4, "The file was written.")
+    assert trajectory.steps[3].compacted == (4, "The file was written.", 0.0003)
     total = trajectory.steps[-1].total
     assert total.model_seconds == pytest.approx(6.0)
     assert total.tool_seconds == pytest.approx(2.4)

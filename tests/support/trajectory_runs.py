@@ -60,6 +60,8 @@ def record_trajectory(row: dict[str, Any], acted: Acted) -> None:
     prompt: list[Any] = [*acted.opening]
     responses: list[dict[str, Any]] = []
     uses: list[dict[str, Any]] = []
+    seconds: list[float] = []
+    replayed: list[int] = []
     for step, reply in enumerate(acted.replies):
         calls = [
             {
@@ -101,20 +103,23 @@ def record_trajectory(row: dict[str, Any], acted: Acted) -> None:
                     {**extras, **({"is_error": True} if call.is_error else {})},
                 ]
             )
-            uses.append(
-                {
-                    "step": step,
-                    "name": call.name,
-                    "is_error": call.is_error,
-                    "seconds": call.seconds,
-                    **({"replayed": True} if call.replayed else {}),
-                }
-            )
+            if call.replayed:
+                replayed.append(len(uses))
+            uses.append({"step": step, "name": call.name, "is_error": call.is_error})
+            seconds.append(call.seconds)
     row["prompt"] = prompt
     row["input"] = str(acted.opening[-1][1])
     row["answer"] = acted.answer
     row["responses"] = responses
-    row["timing"] = {"latency": [reply.seconds for reply in acted.replies]}
+    row["timing"] = {
+        "latency": [reply.seconds for reply in acted.replies],
+        "tool_calls": seconds,
+        **({"replayed": replayed} if replayed else {}),
+        "seconds": {
+            "model": sum(reply.seconds for reply in acted.replies),
+            "tools": sum(seconds),
+        },
+    }
     row["strategy"] = {
         "name": "agent",
         "steps": len(responses),
@@ -174,7 +179,14 @@ def fixing(*, first: str = "ls") -> Acted:
             "started_anew": [
                 {"after_calls": 3, "why": "The snapshot was damaged", "dollars": 0.02}
             ],
-            "compacted": [{"step": 3, "turns": 4, "summary": "The file was written."}],
+            "compacted": [
+                {
+                    "step": 3,
+                    "turns": 4,
+                    "summary": "The file was written.",
+                    "dollars": 0.0003,
+                }
+            ],
             "sandbox": {"backend": "jail", "fingerprint": "ab", "snapshot": None},
         },
     )

@@ -11,6 +11,8 @@ from typing import Any
 CALLS_SCORER = "tool-calls"
 CALLS_METADATA = "calls"
 """Where the scorer `tool-calls` finds the expected calls, unless a task says otherwise."""
+MAX_NAMED_TOOLS = 8
+"""Tools that `loop_words` names."""
 
 
 def whole_answer(row: Mapping[str, Any]) -> str:
@@ -87,10 +89,60 @@ def loop_facts(row: Mapping[str, Any]) -> dict[str, int | str]:
     }
 
 
+def loop_words(row: Mapping[str, Any]) -> str:
+    """Say how a trajectory went, such as "5 steps, 6 calls of tools (bash), ended by submit".
+
+    Args:
+        row: a line of `samples.jsonl`.
+
+    Returns:
+        "" for a record without steps.
+    """
+    facts = loop_facts(row)
+    if not facts:
+        return ""
+    tools = dict.fromkeys(str(use.get("name", "")) for use in recorded_uses(row))
+    named = f" ({', '.join([*tools][:MAX_NAMED_TOOLS])})" if tools else ""
+    steps = "step" if facts["steps"] == 1 else "steps"
+    calls = "call of a tool" if facts["tool_calls"] == 1 else "calls of tools"
+    words = [
+        f"{facts['steps']:,} {steps}",
+        f"{facts['tool_calls']:,} {calls}{named}",
+    ]
+    if facts["failed_calls"]:
+        words.append(f"{facts['failed_calls']:,} failed")
+    if facts["ended"]:
+        words.append(f"ended by {facts['ended']}")
+    return ", ".join(words)
+
+
 def recorded_uses(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return what the strategy recorded of each call that was carried out."""
+    """Return what is recorded of each call that was carried out, with its `seconds`.
+
+    Records keep times, and what was replayed, apart from what equal runs share.
+    """
     calls = (row.get("strategy") or {}).get("tool_calls") or ()
-    return [call for call in calls if isinstance(call, Mapping)]
+    timing = row.get("timing")
+    times = timing if isinstance(timing, Mapping) else {}
+    seconds = times.get("tool_calls")
+    seconds_by_call = seconds if isinstance(seconds, list) else []
+    replayed = times.get("replayed")
+    replayed_calls = (
+        {index for index in replayed if isinstance(index, int)}
+        if isinstance(replayed, list)
+        else set()
+    )
+    uses = []
+    for index, call in enumerate(calls):
+        if not isinstance(call, Mapping):
+            continue
+        use = {**call}
+        if index < len(seconds_by_call):
+            use["seconds"] = seconds_by_call[index]
+        if index in replayed_calls:
+            use["replayed"] = True
+        uses.append(use)
+    return uses
 
 
 def expected_calls(row: Mapping[str, Any]) -> str | None:

@@ -133,7 +133,7 @@ class Step:
         used: what it took.
         total: what all steps up to it took.
         before: turns of others that came before it, such as the user's.
-        compacted: (turns, summary) where the model read a summary in place of turns.
+        compacted: (turns, summary, dollars) where the model read a summary in place of turns.
     """
 
     text: str
@@ -143,7 +143,7 @@ class Step:
     used: Used
     total: Used
     before: tuple[Turn, ...] = ()
-    compacted: tuple[int, str] | None = None
+    compacted: tuple[int, str, float | None] | None = None
 
     @property
     def signature(self) -> tuple[Any, ...]:
@@ -262,6 +262,7 @@ def _read_steps(
         _whole(mark.get("step")): (
             _whole(mark.get("turns")),
             str(mark.get("summary") or ""),
+            _number(mark.get("dollars")),
         )
         for mark in _mappings(row["strategy"].get("compacted"))
     }

@@ -310,7 +310,7 @@ export interface Step {
   /** All steps up to this one. */
   total: Used;
   /** The model read a summary in place of this many turns, from this reply on. */
-  compacted: { turns: number; summary: string } | null;
+  compacted: { turns: number; summary: string; dollars: number | null } | null;
 }
 
 export interface Trajectory {

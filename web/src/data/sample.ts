@@ -118,7 +118,9 @@ export function sampleOf(line: string): Sample {
           ]),
         }
       : null,
-    trajectory: isTrajectory(strategy) ? trajectoryOf(strategy, messages, replies) : null,
+    trajectory: isTrajectory(strategy)
+      ? trajectoryOf(strategy, messages, replies, row(data.timing))
+      : null,
     raw,
   };
 }

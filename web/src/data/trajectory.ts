@@ -34,16 +34,21 @@ export function trajectoryOf(
   strategy: Row,
   messages: Message[],
   replies: Reply[],
+  timing: Row = {},
 ): Trajectory {
   const turns = messages.flatMap((message, index) => (message.role === "assistant" ? [index] : []));
   const claimed = Math.min(numberOr(strategy.steps, 0), turns.length, MOST_STEPS);
   const n = Math.max(replies.length, claimed);
   const first = firstStep(messages, turns, replies, n);
-  const uses = usesByStep(strategy);
+  const uses = usesByStep(strategy, timing);
   const compacted = new Map(
     rows(strategy.compacted).map((mark) => [
       numberOr(mark.step, -1),
-      { turns: numberOr(mark.turns, 0), summary: textOf(mark.summary) },
+      {
+        turns: numberOr(mark.turns, 0),
+        summary: textOf(mark.summary),
+        dollars: numberOr(mark.dollars, null),
+      },
     ]),
   );
   const steps: Step[] = [];
@@ -112,10 +117,20 @@ function isReply(message: Message, reply: Reply): boolean {
 const textsOf = (message: Message): string =>
   message.parts.filter((part) => typeof part === "string").join("\n");
 
-/** What the strategy recorded of calls, by step, in their order. */
-function usesByStep(strategy: Row): Map<number, Row[]> {
+/**
+ * What the strategy recorded of calls, by step, in their order. Times, and what was replayed, stand
+ * apart in a record.
+ */
+function usesByStep(strategy: Row, timing: Row): Map<number, Row[]> {
   const byStep = new Map<number, Row[]>();
-  for (const use of rows(strategy.tool_calls)) {
+  const seconds: unknown[] = Array.isArray(timing.tool_calls) ? timing.tool_calls : [];
+  const replayed = new Set<unknown>(Array.isArray(timing.replayed) ? timing.replayed : []);
+  for (const [index, call] of rows(strategy.tool_calls).entries()) {
+    const use = {
+      ...call,
+      ...(index in seconds ? { seconds: seconds[index] } : {}),
+      ...(replayed.has(index) ? { replayed: true } : {}),
+    } as Row;
     const step = numberOr(use.step, -1);
     const listed = byStep.get(step);
     if (listed) listed.push(use);

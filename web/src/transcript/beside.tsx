@@ -330,7 +330,7 @@ function PairCell({
         );
       })}
       {result !== "" && (
-        <p class="pair-text quiet">
+        <p class="pair-text pair-result quiet">
           <Line value={result.slice(0, end) + (end < result.length ? "…" : "")} />
         </p>
       )}

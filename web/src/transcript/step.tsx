@@ -130,6 +130,7 @@ function Compacted({ compacted }: { compacted: NonNullable<Step["compacted"]> })
     <div class="mark-line">
       <p>
         From here on, the model read a summary in place of {counted(compacted.turns, "turn")}.
+        {compacted.dollars ? ` The summary cost ${dollars(compacted.dollars)}.` : ""}
       </p>
       {compacted.summary && (
         <Fold summary="The summary">

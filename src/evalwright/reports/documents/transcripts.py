@@ -109,10 +109,11 @@ def _step(
     step: Step, number: int, n_steps: int, choice: StepChoice
 ) -> Iterator[doc.Block]:
     if step.compacted is not None:
-        n_turns, summary = step.compacted
+        n_turns, summary, dollars = step.compacted
+        cost = f" The summary cost {money(dollars)}." if dollars else ""
         sentence = (
             "From here on, the model read a summary in place of"
-            f" {_counted(n_turns, 'turn')}."
+            f" {_counted(n_turns, 'turn')}.{cost}"
         )
         yield doc.Note(sentence, "quiet")
         if summary:
