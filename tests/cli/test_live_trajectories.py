@@ -37,7 +37,7 @@ def turns() -> list[Any]:
 
 
 @pytest.fixture
-def going(tmp_path: Path) -> Iterator[tuple[Path, "subprocess.Popen[bytes]"]]:
+def going(tmp_path: Path) -> Iterator[tuple[Path, subprocess.Popen[bytes]]]:
     """A run folder, and the process that is said to write it."""
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     folder = tmp_path / "runs" / "going"
@@ -50,13 +50,13 @@ def going(tmp_path: Path) -> Iterator[tuple[Path, "subprocess.Popen[bytes]"]]:
     process.communicate()
 
 
-def end(process: "subprocess.Popen[bytes]") -> None:
+def end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     process.wait()
 
 
 def test_once_shows_what_is_open(
-    going: tuple[Path, "subprocess.Popen[bytes]"], tmp_path: Path
+    going: tuple[Path, subprocess.Popen[bytes]], tmp_path: Path
 ) -> None:
     folder, _ = going
     event(folder, *turns()[:5])
@@ -72,7 +72,7 @@ def test_once_shows_what_is_open(
 
 
 def test_off_a_terminal_each_turn_is_a_line_until_the_run_ends(
-    going: tuple[Path, "subprocess.Popen[bytes]"], tmp_path: Path
+    going: tuple[Path, subprocess.Popen[bytes]], tmp_path: Path
 ) -> None:
     folder, process = going
     for text in HOSTILE:
@@ -96,7 +96,7 @@ def test_off_a_terminal_each_turn_is_a_line_until_the_run_ends(
 
 
 def test_on_a_terminal_it_is_one_screen(
-    going: tuple[Path, "subprocess.Popen[bytes]"], tmp_path: Path
+    going: tuple[Path, subprocess.Popen[bytes]], tmp_path: Path
 ) -> None:
     folder, process = going
     event(folder, *turns()[:5], ["assistant", HOSTILE[13]])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.hostile import ACTIVE, HOSTILE
+from support.runs import rewrite
 from support.trajectory_runs import (
     Acted,
     Call,
@@ -19,7 +20,6 @@ from support.trajectory_runs import (
     record_trajectory,
     trajectory_run,
 )
-from support.runs import rewrite
 from support.typed import typed
 
 pytestmark = pytest.mark.usefixtures("own_folder")

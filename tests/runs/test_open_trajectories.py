@@ -93,7 +93,7 @@ def test_another_file_or_none_ends_what_was_open(tmp_path: Path) -> None:
     replaced = tmp_path / "new"
     replaced.mkdir()
     write(replaced, ["user", "of the new one"])
-    os.replace(replaced / LIVE_FILE, tmp_path / LIVE_FILE)
+    (replaced / LIVE_FILE).replace(tmp_path / LIVE_FILE)
     run.look()
     assert [text_of(turn) for turn in run.open[KEY].turns] == ["of the new one"]
     (tmp_path / LIVE_FILE).unlink()

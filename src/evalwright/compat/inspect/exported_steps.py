@@ -135,4 +135,3 @@ def without_snapshot(strategy: Mapping[str, Any]) -> dict[str, Any]:
 def has_steps(strategy: Mapping[str, Any]) -> bool:
     """Return whether a strategy let a model act in steps."""
     return "ended" in strategy and "steps" in strategy
-
