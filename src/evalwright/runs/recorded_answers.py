@@ -132,7 +132,7 @@ def recorded_uses(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         if isinstance(replayed, list)
         else set()
     )
-    uses = []
+    uses: list[Mapping[str, Any]] = []
     for index, call in enumerate(calls):
         if not isinstance(call, Mapping):
             continue
