@@ -18,7 +18,14 @@ from support.runs import edited, make_run, rewrite
 from support.typed import typed
 
 ECHO = ("run", "questions.yaml", "--model", "scripted/echo", "--name")
-LISTING = {"runs show", "runs samples", "runs rename", "export citations", "init"}
+LISTING = {
+    "runs show",
+    "runs samples",
+    "runs live",
+    "runs rename",
+    "export citations",
+    "init",
+}
 """Commands that make no number of the samples: they show what is recorded, or write commands."""
 
 READERS: dict[str, list[tuple[str, ...]]] = {

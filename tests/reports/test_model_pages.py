@@ -17,7 +17,9 @@ from evalwright.compat.hhem.importing import import_hhem
 from evalwright.core.errors import ConfigurationError, Failure
 from evalwright.core.samples import Score
 from evalwright.reports.board_files import board_json
+from evalwright.reports.documents.model_page import sample_texts
 from evalwright.reports.model_pages import page_files, write_pages
+from evalwright.reports.model_samples import read_samples
 from evalwright.runs.reader import Run
 from reports.test_examples import panel_run
 from support.browser import Tab, chromium, drive
@@ -25,6 +27,7 @@ from support.hostile import ACTIVE, HOSTILE, as_task_name
 from support.runs import make_run
 from support.shown import board_html
 from support.tagged_runs import make_tagged_run
+from support.trajectory_runs import Acted, Reply, bash, fixing, trajectory_run
 
 
 def _summaries(folder: Path) -> list[Run]:
@@ -429,3 +432,11 @@ def test_in_a_browser_an_address_unfolds_the_samples_of_its_number(
             assert await tab.evaluate("document.documentElement.scrollWidth") <= width
 
     drive(tmp_path, look)
+
+
+def test_a_sample_of_a_model_that_acted_says_how_it_went(tmp_path: Path) -> None:
+    limited = Acted([Reply("", [bash("ls", "a")])] * 2, ended="messages", answer="x")
+    run = trajectory_run(tmp_path, [limited, fixing()])
+    [samples] = read_samples(run, 5).values()
+    texts = dict(sample_texts(samples.samples[0]))
+    assert texts["Steps"] == "2 steps, 2 calls of tools (bash), ended by messages"

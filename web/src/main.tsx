@@ -5,6 +5,8 @@ import type { Page } from "./pages";
 import { SamplePage } from "./sample/page";
 import { SearchPage } from "./samples/everywhere";
 import { SamplesPage } from "./samples/page";
+import { StepsPage } from "./transcript/beside";
+import { LivePage } from "./transcript/live";
 import { App } from "./shell/app";
 import { pages as views } from "./views/pages";
 
@@ -16,6 +18,12 @@ const pages: Page[] = [
     pattern: "run/RUN/sample/TASK/ID/DRAW",
     title: ({ ID, RUN }) => `${ID} · ${RUN}`,
     component: SamplePage,
+  },
+  { pattern: "run/RUN/live", title: ({ RUN }) => `Live: ${RUN}`, component: LivePage },
+  {
+    pattern: "steps/A/FIRST/B/SECOND/TASK/ID",
+    title: ({ ID }) => `${ID}, step by step`,
+    component: StepsPage,
   },
 ];
 

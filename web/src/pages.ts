@@ -86,6 +86,17 @@ export const links = {
     draw: number,
     query?: Record<string, string> | URLSearchParams,
   ) => address(["run", run, "sample", task, id, String(draw)], query),
+  /** The steps of two trajectories of one item, each of a run and a repeat. */
+  steps: (
+    [a, drawA]: [run: string, draw: number],
+    [b, drawB]: [run: string, draw: number],
+    task: string,
+    id: string,
+    query?: Record<string, string> | URLSearchParams,
+  ) => address(["steps", a, String(drawA), b, String(drawB), task, id], query),
+  /** What goes on in a run; `number` is the trajectory's. */
+  live: (run: string, number?: number) =>
+    address(["run", run, "live"], number === undefined ? {} : { show: String(number) }),
   compare: (a: string, b: string, query?: Record<string, string> | URLSearchParams) =>
     address(["compare", a, b], query),
   /** The answers of several runs; what the query names besides them stays. */

@@ -19,7 +19,12 @@ from evalwright.core.plain import plain
 from evalwright.core.tasks import with_task_metadata
 from evalwright.metrics.means import DIFFER
 from evalwright.runs.reader import Run
-from evalwright.runs.recorded_answers import expected_calls, loop_facts, whole_answer
+from evalwright.runs.recorded_answers import (
+    expected_calls,
+    loop_facts,
+    recorded_uses,
+    whole_answer,
+)
 from evalwright.runs.score_tables import item_scores
 from evalwright.runs.scores import hashed, paired_scores
 
@@ -41,6 +46,8 @@ _FIELDS = (
     "judges",
     "failure",
 )
+_TOOL_KEYS = ("tool", "failed_tool")
+"""Keys of a trajectory: the tools that it called, and those of which a call failed."""
 _ORDERED: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -233,7 +240,9 @@ def keys_of(row: Mapping[str, Any]) -> Iterator[str]:
     and metadata.
     """
     yield from _FIELDS
-    yield from loop_facts(row)
+    if facts := loop_facts(row):
+        yield from facts
+        yield from _TOOL_KEYS
     for section in ("scores", "score_failures", "metadata"):
         yield from row.get(section) or ()
 
@@ -339,6 +348,12 @@ def values_of(row: Mapping[str, Any], key: str, score: float) -> list[Any]:
     if key in _FIELDS:
         return [row[key]] if key in row else []
     values: list[Any] = [fact for name, fact in loop_facts(row).items() if name == key]
+    if key in _TOOL_KEYS and loop_facts(row):
+        values += [
+            str(use.get("name", ""))
+            for use in recorded_uses(row)
+            if key == "tool" or use.get("is_error")
+        ]
     if key in scores:
         values += [scores[key].get("value"), scores[key].get("label")]
     metadata = row.get("metadata", {}).get(key, [])

@@ -31,6 +31,7 @@ from evalwright.tasks.safe_files import write_file
 
 if TYPE_CHECKING:
     from evalwright.analysis.run_checks import RunCheck
+    from evalwright.analysis.sample_search import FoundSample
     from evalwright.runs.reader import Run
 
 DEFAULT_SAMPLES = 20
@@ -50,6 +51,10 @@ _FURTHER_COMMANDS = {
     "aggregate": (
         "aggregate:aggregate",
         "Compute a run's metrics again from its recorded scores.",
+    ),
+    "live": (
+        "live_trajectories:live",
+        "Show what the models of a run that is going on do now, step by step.",
     ),
     "submit": (
         "submit:submit",
@@ -200,6 +205,20 @@ def _show_analysis(run: Run, as_json: bool) -> None:
     "All that is recorded of each: messages, replies, scores and why, a judge's"
     " exchange, timings.",
 )
+@option(
+    "--step",
+    "N",
+    "Of a model that called tools: only this step of SAMPLE.",
+    type=click.IntRange(min=1),
+)
+@option("--tool", "NAME", "Only the steps of SAMPLE that call this tool.", default="")
+@flag("--whole", "Show long replies and results of tools to their end.")
+@option(
+    "--beside",
+    "RUN",
+    "The steps of SAMPLE in both runs, aligned by equal calls. RUN itself: two repeats.",
+    default="",
+)
 @AS_JSON
 def samples(
     run: str,
@@ -221,8 +240,10 @@ def samples(
     )
     from evalwright.core.deprecation import warn_old_name
     from evalwright.reports.documents.samples import samples_document
+    from evalwright.reports.documents.transcripts import StepChoice
 
     _check_samples_options(sample, limit, details=details, as_json=as_json)
+    _check_step_options(sample, params)
     against = None
     if params["flipped_against"]:
         (against,) = open_runs(params["flipped_against"])
@@ -250,6 +271,10 @@ def samples(
     if sample is not None and not matches:
         check_sample(searched, sample)
 
+    if params["beside"] and sample is not None:
+        params["as_json"] = as_json
+        _show_beside(searched, matches, sample, params)
+        return
     hints: Sequence[str] = ()
     if not matches and not as_json:
         hints = suggest_values(searched, tuple(conditions))
@@ -260,6 +285,7 @@ def samples(
         in_full=details or sample is not None,
         most=most,
         hints=hints,
+        choice=StepChoice(params["step"], params["tool"], params["whole"]),
     )
     record = {"run": searched.name, "samples": [match.as_dict() for match in matches]}
     print_result(as_json, record, document)
@@ -281,6 +307,64 @@ def _check_samples_options(
             f" To list samples by their ids: --where {shlex.quote(f'id~{sample}')}"
             f" --limit {limit}."
         )
+
+
+def _check_step_options(sample: str | None, params: Mapping[str, Any]) -> None:
+    """Raise UsageError for options on steps that have no effect together."""
+    chosen = [name for name in ("step", "tool", "beside") if params[name]]
+    if sample is None and chosen:
+        raise click.UsageError(
+            f"--{chosen[0]} needs a sample: evalwright runs samples RUN SAMPLE"
+            f" --{chosen[0]} {params[chosen[0]]}. To list samples that call a tool:"
+            " --where tool=NAME."
+        )
+    if len(chosen) > 1:
+        raise click.UsageError(
+            f"--{chosen[0]} and --{chosen[1]} exclude each other: leave out one."
+        )
+
+
+def _show_beside(
+    run: Run,
+    matches: Sequence[FoundSample],
+    sample: str,
+    params: Mapping[str, Any],
+) -> None:
+    """Show the steps of a sample in two runs, or of two repeats in one run."""
+    from evalwright.analysis.sample_search import Condition, Search, check_sample
+    from evalwright.reports.documents.samples import aligned_document
+
+    (other,) = open_runs(params["beside"])
+    if not matches:
+        raise click.UsageError(f"No repeat of '{sample}' meets the conditions.")
+    row = matches[0].row
+    condition = Condition("id", "=", sample)
+    rows = [
+        match.row
+        for match in Search((condition,)).samples(other)
+        if match.row["task"] == row["task"]
+    ]
+    if not rows:
+        check_sample(other, sample)
+        raise RunError(
+            f"'{other.name}' has '{sample}', but not of the task '{row['task']}'."
+        )
+    is_same_run = other.folder.resolve() == run.folder.resolve()
+    if is_same_run:
+        rows = [other_row for other_row in rows if other_row["draw"] != row["draw"]]
+        if not rows:
+            raise click.UsageError(
+                f"'{run.name}' has one repeat of '{sample}': name another run with"
+                " --beside."
+            )
+    same_draw = [other_row for other_row in rows if other_row["draw"] == row["draw"]]
+    row_beside = (same_draw or rows)[0]
+    names = (run.name, other.name)
+    if is_same_run:
+        names = (f"repeat {row['draw']}", f"repeat {row_beside['draw']}")
+    record = {"runs": [run.name, other.name], "samples": [row, row_beside]}
+    document = aligned_document(row, row_beside, names, whole=params["whole"])
+    print_result(params["as_json"], record, document)
 
 
 def _say_of_earlier_version(run: Run) -> None:

@@ -8,10 +8,11 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-LOOP = "tool-loop"
 CALLS_SCORER = "tool-calls"
 CALLS_METADATA = "calls"
 """Where the scorer `tool-calls` finds the expected calls, unless a task says otherwise."""
+MAX_NAMED_TOOLS = 8
+"""Tools that `loop_words` names."""
 
 
 def whole_answer(row: Mapping[str, Any]) -> str:
@@ -26,7 +27,9 @@ def whole_answer(row: Mapping[str, Any]) -> str:
     text = str(row.get("answer") or "")
     responses = row.get("responses") or ()
     calls = responses[-1].get("tool_calls") if responses else None
-    if not calls:
+    # The call that submits an answer says what the answer says.
+    is_submitted = text and _ending(row) == "submit"
+    if not calls or is_submitted:
         return text
     return (
         "\n".join([text, *written_calls(calls)])
@@ -47,8 +50,25 @@ def _short_arguments(arguments: Any) -> str:
     return "" if arguments == "{}" else str(arguments)
 
 
+def _ending(row: Mapping[str, Any]) -> Any:
+    strategy = row.get("strategy")
+    return strategy.get("ended") if isinstance(strategy, Mapping) else None
+
+
+def is_trajectory(row: Mapping[str, Any]) -> bool:
+    """Tell whether a record is of a model that acted in steps.
+
+    The strategies `tool-loop`, `agent` and `agent-command` record how a trajectory ended.
+    """
+    strategy = row.get("strategy")
+    return isinstance(strategy, Mapping) and (
+        isinstance(strategy.get("ended"), str)
+        or isinstance(strategy.get("tool_calls"), list)
+    )
+
+
 def loop_facts(row: Mapping[str, Any]) -> dict[str, int | str]:
-    """Return how the strategy `tool-loop` came to an answer; nothing for other strategies.
+    """Return how a trajectory came to its answer; nothing for other records.
 
     Args:
         row: a line of `samples.jsonl`.
@@ -56,16 +76,73 @@ def loop_facts(row: Mapping[str, Any]) -> dict[str, int | str]:
     Returns:
         `steps` (replies), `tool_calls` and `failed_calls` (those carried out), and `ended`.
     """
-    strategy = row.get("strategy") or {}
-    if strategy.get("name") != LOOP:
+    if not is_trajectory(row):
         return {}
-    calls = strategy.get("tool_calls") or ()
+    strategy = row["strategy"]
+    calls = recorded_uses(row)
+    steps = strategy.get("steps", 0)
     return {
-        "steps": strategy.get("steps", 0),
+        "steps": steps if isinstance(steps, int) else 0,
         "tool_calls": len(calls),
         "failed_calls": sum(bool(call.get("is_error")) for call in calls),
-        "ended": strategy.get("ended", ""),
+        "ended": str(strategy.get("ended", "")),
     }
+
+
+def loop_words(row: Mapping[str, Any]) -> str:
+    """Say how a trajectory went, such as "5 steps, 6 calls of tools (bash), ended by submit".
+
+    Args:
+        row: a line of `samples.jsonl`.
+
+    Returns:
+        "" for a record without steps.
+    """
+    facts = loop_facts(row)
+    if not facts:
+        return ""
+    tools = dict.fromkeys(str(use.get("name", "")) for use in recorded_uses(row))
+    named = f" ({', '.join([*tools][:MAX_NAMED_TOOLS])})" if tools else ""
+    steps = "step" if facts["steps"] == 1 else "steps"
+    calls = "call of a tool" if facts["tool_calls"] == 1 else "calls of tools"
+    words = [
+        f"{facts['steps']:,} {steps}",
+        f"{facts['tool_calls']:,} {calls}{named}",
+    ]
+    if facts["failed_calls"]:
+        words.append(f"{facts['failed_calls']:,} failed")
+    if facts["ended"]:
+        words.append(f"ended by {facts['ended']}")
+    return ", ".join(words)
+
+
+def recorded_uses(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what is recorded of each call that was carried out, with its `seconds`.
+
+    Records keep times, and what was replayed, apart from what equal runs share.
+    """
+    calls = (row.get("strategy") or {}).get("tool_calls") or ()
+    timing = row.get("timing")
+    times = timing if isinstance(timing, Mapping) else {}
+    seconds = times.get("tool_calls")
+    seconds_by_call = seconds if isinstance(seconds, list) else []
+    replayed = times.get("replayed")
+    replayed_calls = (
+        {index for index in replayed if isinstance(index, int)}
+        if isinstance(replayed, list)
+        else set()
+    )
+    uses: list[Mapping[str, Any]] = []
+    for index, call in enumerate(calls):
+        if not isinstance(call, Mapping):
+            continue
+        use = {**call}
+        if index < len(seconds_by_call):
+            use["seconds"] = seconds_by_call[index]
+        if index in replayed_calls:
+            use["replayed"] = True
+        uses.append(use)
+    return uses
 
 
 def expected_calls(row: Mapping[str, Any]) -> str | None:

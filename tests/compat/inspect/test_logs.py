@@ -25,6 +25,7 @@ from evalwright.runs.reader import Run, open_run
 from evalwright.runs.records import record_row
 from support.calling_runs import calling_run
 from support.runs import make_run
+from support.trajectory_runs import Acted, Reply, bash, fixing, trajectory_run
 from support.typed import typed
 
 LOGS = Path(__file__).parents[2] / "data" / "inspect"
@@ -562,3 +563,36 @@ def test_calls_of_tools_are_exported_with_their_results(tmp_path: Path) -> None:
     [last] = sample["messages"][5]["tool_calls"]
     assert last["arguments"] == {"word": "ebb"}
     assert sample["output"]["choices"][0]["stop_reason"] == "tool_calls"
+
+
+def test_trajectories_are_exported_with_events_limits_and_times(tmp_path: Path) -> None:
+    limited = Acted([Reply("again", [bash("ls", "a")])] * 3, ended="messages")
+    run = trajectory_run(tmp_path, [fixing(), limited])
+    (file,), _ = export_inspect([run], tmp_path / "logs")
+    with zipfile.ZipFile(file) as archive:
+        names = sorted(name for name in archive.namelist() if name[:8] == "samples/")
+        done, stopped = (json.loads(archive.read(name)) for name in names)
+    # The submitting reply is in the conversation already.
+    roles = [message["role"] for message in done["messages"]]
+    assert roles.count("assistant") == 5
+    assert roles[-2:] == ["assistant", "tool"]
+    assert [event["function"] for event in done["events"]] == [
+        "bash",
+        "bash",
+        "read_file",
+        "write_file",
+        "bash",
+        "submit",
+    ]
+    failed = done["events"][1]
+    assert failed["working_time"] == 0.4
+    assert failed["error"]["type"] == "unknown"
+    assert failed["arguments"] == {"command": "python3 -m pytest -q"}
+    assert done["total_time"] == done["working_time"] == pytest.approx(8.4)
+    assert "limit" not in done
+    ours = done["metadata"]["evalwright"]["strategy"]
+    assert (ours["ended"], ours["attempts"]) == ("submit", 2)
+    assert ours["started_anew"][0]["dollars"] == 0.02
+    assert ours["sandbox"] == {"backend": "jail"}
+    assert stopped["limit"]["type"] == "message"
+    assert len(stopped["events"]) == 3

@@ -13,8 +13,7 @@ from support.browser import IN_BROWSER, Tab, in_new_tab, until
 from support.calling_runs import HOSTILE_TEXT, calling_run
 from support.typed import typed
 
-CALLS = "[...document.querySelectorAll('.call')].map(one => one.innerText)"
-ROLES = "[...document.querySelectorAll('.messages .role')].map(one => one.innerText)"
+CALLS = "[...document.querySelectorAll('.use-head')].map(one => one.innerText)"
 
 
 @pytest.mark.usefixtures("own_folder")
@@ -23,11 +22,13 @@ def test_calls_results_and_tools_are_in_the_terminal() -> None:
     done = typed("runs", "samples", str(run.folder), "tide")
     assert done.code == 0, done.text
     for line in (
-        "Prompt, tool look_up\n",
-        "Prompt, tool look_up (failed)",
-        'call look_up({"word": "tide"})',
-        "Tool calls 3 of 3",
-        'look_up({"word": "ebb"})',
+        "Transcript: 3 steps",
+        "Call of look_up\n    tide",
+        "Result of look_up (",
+        "Result of look_up (failed",
+        "Call of look_up\n    ebb",
+        "The call was not carried out.",
+        "the limit of steps was reached",
         "look_up: Look a word up.",
         'Expected\n    look_up({"word": "ebb"})',
         "3, 2 calls of tools, 1 failed",
@@ -68,18 +69,10 @@ class TestInBrowser:
             title = await tab.evaluate("document.title")
             assert "hacked" not in title
             calls = await tab.evaluate(CALLS)
-            assert [" ".join(calls[index].split()) for index in (0, 2)] == [
-                'Call of look_up { "word": "tide" }',
-                'Call of look_up { "word": "ebb" }',
-            ]
-            roles = [" ".join(role.split()) for role in await tab.evaluate(ROLES)]
-            assert roles == [
-                "user",
-                "assistant",
-                "tool look_up",
-                "assistant",
-                "tool look_up failed",
-            ]
+            words = [" ".join(call.split()) for call in calls]
+            assert words[0].startswith("look_up tide Copy")
+            assert words[1].endswith("failed")
+            assert words[2].endswith("not carried out")
             shown = await tab.evaluate("document.querySelector('main').innerText")
             assert HOSTILE_TEXT.split("\n")[0] in shown
             assert (

@@ -108,6 +108,34 @@ def test_a_key_with_too_many_values_is_no_column() -> None:
     )
 
 
+def test_the_tools_of_a_trajectory_are_sets() -> None:
+    def acting(*names: str) -> dict[str, Any]:
+        calls = [
+            {"name": name, "is_error": name == "bash", "seconds": 0.1} for name in names
+        ]
+        return {"name": "agent", "steps": 2, "ended": "submit", "tool_calls": calls}
+
+    rows = [
+        row(0, strategy=acting("submit", "bash", "bash")),
+        row(1, strategy=acting("bash")),
+        row(2, strategy=acting()),
+        row(3),
+    ]
+    made, index = pack(rows)
+    columns = {column["name"]: column for column in index["columns"]}
+    assert columns["tools"]["names"] == ["bash, submit", "bash"]
+    assert columns["tools"]["sets"] == {
+        "members": ["bash", "submit"],
+        "of": [[0, 1], [0]],
+    }
+    assert columns["failed_tools"]["names"] == ["bash"]
+    assert "sets" not in columns["ended"]
+    found = read_columns(made["run/0/columns/0"])[1]
+    assert found["tools"] == [0, 1, -1, -1]
+    assert found["tool_calls"][:3] == [3, 1, 0]
+    assert math.isnan(found["tool_calls"][3])
+
+
 def test_unsure_missing_and_judged() -> None:
     judge = {"kind": "rate limited", "party": "judge", "message": ""}
     rows = [

@@ -135,7 +135,15 @@ export interface Catalog {
 /** A column of an index: one value for each sample. NaN and -1 stand for "none". */
 export type Column =
   | { name: string; title: string; kind: "number"; values: Float64Array }
-  | { name: string; title: string; kind: "category"; names: string[]; codes: Int32Array };
+  | {
+      name: string;
+      title: string;
+      kind: "category";
+      names: string[];
+      codes: Int32Array;
+      /** Where a value is a set of members, such as the tools that were called. */
+      sets?: { members: string[]; of: number[][] };
+    };
 
 export interface ImagePart {
   image: string;
@@ -148,6 +156,8 @@ export interface Call {
   name: string;
   /** A JSON object, where the model wrote one. */
   arguments: string;
+  /** The provider's name for the call, which its result repeats; "" where it has none. */
+  id: string;
 }
 
 export interface Message {
@@ -156,6 +166,10 @@ export interface Message {
   tool: string;
   /** Whether the result says that the call failed. */
   isError: boolean;
+  /** The id of the call whose result this is; "" elsewhere. */
+  callId: string;
+  /** Of an assistant's turn with calls; "" elsewhere. */
+  reasoning: string;
   calls: Call[];
   /** Texts, and images by the hash of the bytes that were sent. */
   parts: (string | ImagePart)[];
@@ -254,8 +268,85 @@ export interface Sample {
   metadata: [name: string, value: string][];
   /** How the answer was formed of several draws, where it was. */
   strategy: { name: string; draws: unknown[]; votes: [answer: string, votes: number][] } | null;
+  /** The steps of a model that acted with tools; null for other samples. */
+  trajectory: Trajectory | null;
   /** The record as it stands in samples.jsonl. */
   raw: unknown;
+}
+
+/** A call of a tool within a trajectory, and what came of it. */
+export interface ToolUse {
+  call: Call;
+  /** What the model read; null where the call was not carried out. */
+  result: Message | null;
+  isError: boolean;
+  /** Of the command that it ran, where the result says so. */
+  exitCode: number | null;
+  seconds: number | null;
+  /** Whether the result was stored by an interrupted run, and not made again. */
+  replayed: boolean;
+  /** Whether an interruption may have made it happen twice. */
+  again: boolean;
+}
+
+/** What was used up to a point; null where it is not known. */
+export interface Used {
+  modelSeconds: number;
+  toolSeconds: number;
+  inputTokens: number;
+  outputTokens: number;
+  dollars: number | null;
+}
+
+/** A reply of the model, and what its calls gave. */
+export interface Step {
+  /** Turns of others that came before the reply, such as the user's. */
+  before: Message[];
+  text: string;
+  reasoning: string;
+  reply: Reply;
+  uses: ToolUse[];
+  used: Used;
+  /** All steps up to this one. */
+  total: Used;
+  /** The model read a summary in place of this many turns, from this reply on. */
+  compacted: { turns: number; summary: string; dollars: number | null } | null;
+}
+
+export interface Trajectory {
+  /** What the model was sent before its first reply. */
+  opening: Message[];
+  steps: Step[];
+  /** Turns behind the last step's results. */
+  after: Message[];
+  /** "submit", "answer", a limit's name, ... */
+  ended: string;
+  attempts: number;
+  startedAnew: { afterCalls: number; why: string; dollars: number | null }[];
+  /** Such as "jail". */
+  sandbox: string;
+}
+
+/** A trajectory of a run that is going on. */
+export interface OpenTrajectory {
+  /** By which the page asks for its turns. */
+  number: number;
+  task: string;
+  id: string;
+  draw: number;
+  attempt: number;
+  /** Turns so far. */
+  turns: number;
+  /** The beginning of the last turn, in one line. */
+  last: string;
+}
+
+/** The last turns of a trajectory that is going on. */
+export interface OpenTurns extends OpenTrajectory {
+  /** Turns before those that are kept, and how many of them were replies. */
+  dropped: number;
+  droppedReplies: number;
+  messages: Message[];
 }
 
 export interface Preview {
@@ -424,6 +515,14 @@ export interface Data {
   plots(run: string): Promise<Plots | null>;
   /** The picture of an image, for an <img>; null where there is none of it. */
   picture(run: string, digest: string): Promise<Blob | null>;
+  /** Trajectories that are going on, and how many more there are. */
+  live(run: string): Promise<{ open: OpenTrajectory[]; more: number }>;
+  /** The last turns of one of them; null where it has ended. */
+  liveTurns(run: string, number: number): Promise<OpenTurns | null>;
+  /** Called when trajectories of a run grew, began or ended. */
+  onLive(listener: (run: string) => void): () => void;
+  /** Runs of which something is going on that `live` shows. */
+  liveRuns(): string[];
   /**
    * Called after `catalog` changed, with the keys of runs whose index changed; runs are to be read
    * again.

@@ -2,9 +2,19 @@
  * Opens what the page is about: parts in the page itself, files beside it, or a server that follows
  * runs.
  */
-import type { Board, Catalog, Comparison, Data, Plots, RunData } from "./api";
+import type {
+  Board,
+  Catalog,
+  Comparison,
+  Data,
+  OpenTrajectory,
+  OpenTurns,
+  Plots,
+  RunData,
+} from "./api";
 import { fromBase64, inflate, json, withArrays } from "./parts";
 import { RunTable } from "./run";
+import { messagesOf } from "./sample";
 import { workers } from "./workers";
 import { Embedded, Fetched, MissingPart, type Source } from "./source";
 
@@ -20,7 +30,11 @@ interface State {
   version: number;
   /** By run: changes whenever its index does. */
   runs: Record<string, string>;
+  /** By run of which trajectories are going on: changes whenever they do. */
+  live?: Record<string, string>;
 }
+
+type RecordedTurns = Omit<OpenTurns, "messages"> & { tail: unknown };
 
 export async function openData(): Promise<Data> {
   const app = document.getElementById("app")!;
@@ -35,6 +49,8 @@ export async function openData(): Promise<Data> {
   const runs = new Map<string, Promise<RunTable>>();
   const before = new Map<string, RunTable>();
   const listeners = new Set<(runs: string[]) => void>();
+  const liveListeners = new Set<(run: string) => void>();
+  let liveStamps: Record<string, string> = {};
 
   const state = sourceKind === "live" ? await readPart<State>("state") : null;
   const data: Data = {
@@ -98,6 +114,28 @@ export async function openData(): Promise<Data> {
         throw error;
       }
     },
+    async live(run: string) {
+      try {
+        return await readPart<{ open: OpenTrajectory[]; more: number }>(`live/${run}`);
+      } catch (error) {
+        if (error instanceof MissingPart) return { open: [], more: 0 };
+        throw error;
+      }
+    },
+    async liveTurns(run: string, number: number): Promise<OpenTurns | null> {
+      try {
+        const { tail, ...turns } = await readPart<RecordedTurns>(`live/${run}/${number}`);
+        return { ...turns, messages: messagesOf(tail) };
+      } catch (error) {
+        if (error instanceof MissingPart) return null;
+        throw error;
+      }
+    },
+    onLive(listener: (run: string) => void): () => void {
+      liveListeners.add(listener);
+      return () => liveListeners.delete(listener);
+    },
+    liveRuns: () => Object.keys(liveStamps),
     onChange(listener: (runs: string[]) => void): () => void {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -108,6 +146,7 @@ export async function openData(): Promise<Data> {
   Object.assign(globalThis, { explorerData: data });
   if (state) {
     let seen: State = state;
+    liveStamps = state.live ?? {};
     const tell = (changed: string[]): void => listeners.forEach((listener) => listener(changed));
     let silent = 0;
     const look = async (): Promise<void> => {
@@ -121,6 +160,10 @@ export async function openData(): Promise<Data> {
           tell(changed);
         }
         silent = 0;
+        const before = liveStamps;
+        liveStamps = now.live ?? {};
+        for (const key of new Set([...Object.keys(before), ...Object.keys(liveStamps)]))
+          if (before[key] !== liveStamps[key]) for (const listener of liveListeners) listener(key);
       } catch {
         if (++silent === GONE) {
           data.catalog = { ...data.catalog, live: false };

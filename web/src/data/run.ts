@@ -14,7 +14,13 @@ interface Index {
   generation: number;
   size: number;
   chunk: number;
-  columns: { name: string; title: string; kind: "number" | "category"; names?: string[] }[];
+  columns: {
+    name: string;
+    title: string;
+    kind: "number" | "category";
+    names?: string[];
+    sets?: { members: string[]; of: number[][] };
+  }[];
   /** The first row of each block. */
   blocks: number[];
 }
@@ -59,7 +65,7 @@ export class RunTable implements RunData {
     private cache: PartCache,
   ) {
     this.size = index.size;
-    this.columns = index.columns.map(({ name, title, kind, names }) => {
+    this.columns = index.columns.map(({ name, title, kind, names, sets }) => {
       const values = joined(
         chunks.map((chunk) => chunk.columns.get(name)),
         chunks,
@@ -68,7 +74,14 @@ export class RunTable implements RunData {
       );
       return kind === "number"
         ? { name, title, kind, values: values as Float64Array }
-        : { name, title, kind, names: names ?? [], codes: values as Int32Array };
+        : {
+            name,
+            title,
+            kind,
+            names: names ?? [],
+            codes: values as Int32Array,
+            ...(sets ? { sets } : {}),
+          };
     });
   }
 

@@ -12,6 +12,7 @@ import type {
   SentenceVerdict,
   SentenceVerdicts,
 } from "./api";
+import { isTrajectory, trajectoryOf } from "./trajectory";
 
 type Row = Record<string, unknown>;
 
@@ -72,12 +73,16 @@ export function sampleOf(line: string): Sample {
   const targets = list(data.targets).map(text);
   const calls = targets.length ? null : expectedCalls(data);
   const strategy = row(data.strategy);
+  const messages = messagesOf(data.prompt);
+  const replies = list(data.responses).map((response, i) =>
+    replyOf(response, number(latencies[i])),
+  );
   return {
     task: text(data.task),
     id: text(data.id),
     draw: number(data.draw) ?? 0,
     outcome: text(data.outcome),
-    messages: messagesOf(data.prompt),
+    messages,
     tools: list(data.tools).map((tool) => ({
       name: text(row(tool).name),
       description: text(row(tool).description),
@@ -97,7 +102,7 @@ export function sampleOf(line: string): Sample {
     })),
     answer,
     reasoning: text(data.reasoning),
-    replies: list(data.responses).map((response, i) => replyOf(response, number(latencies[i]))),
+    replies,
     scores: scoresOf(data, answer, sourcesOf(data)),
     failure: failureOf(data.failure),
     metadata: Object.entries(row(data.metadata))
@@ -112,6 +117,9 @@ export function sampleOf(line: string): Sample {
             number(list(vote)[1]) ?? 0,
           ]),
         }
+      : null,
+    trajectory: isTrajectory(strategy)
+      ? trajectoryOf(strategy, messages, replies, row(data.timing))
       : null,
     raw,
   };
@@ -161,7 +169,7 @@ function spaced(value: unknown): string {
   return `{${pairs.join(", ")}}`;
 }
 
-function messagesOf(prompt: unknown): Message[] {
+export function messagesOf(prompt: unknown): Message[] {
   if (typeof prompt === "string") return prompt ? [plainMessage("", prompt)] : [];
   return list(prompt).map((turn) => {
     const [role, content, extras] = list(turn);
@@ -171,6 +179,8 @@ function messagesOf(prompt: unknown): Message[] {
       role: text(role),
       tool: text(more.tool_name),
       isError: more.is_error === true,
+      callId: text(more.tool_call_id),
+      reasoning: text(more.reasoning),
       calls: callsOf(more.tool_calls),
       parts: pieces.map((piece) => {
         const image = row(piece);
@@ -186,6 +196,8 @@ const plainMessage = (role: string, content: string): Message => ({
   role,
   tool: "",
   isError: false,
+  callId: "",
+  reasoning: "",
   calls: [],
   parts: [content],
 });
@@ -194,6 +206,7 @@ function callsOf(value: unknown): Call[] {
   return list(value).map((call) => ({
     name: text(row(call).name),
     arguments: text(row(call).arguments),
+    id: text(row(call).id),
   }));
 }
 

@@ -12,7 +12,7 @@ export function filterRows(columns: Column[], size: number, filter: Filter): Int
       if (!names?.length) continue;
       const accepted = new Uint8Array(column.names.length + 1);
       for (const name of names)
-        accepted[name === "" ? column.names.length : column.names.indexOf(name)] = 1;
+        for (const code of codesOf(column, name)) accepted[code] = 1;
       for (let i = 0; i < size; i++) {
         const code = column.codes[i]!;
         if (!accepted[code < 0 ? column.names.length : code]) keep[i] = 0;
@@ -43,6 +43,19 @@ export function filterRows(columns: Column[], size: number, filter: Filter): Int
   return places.slice(0, n);
 }
 
+type Category = Column & { kind: "category" };
+
+/** What a category's filter offers: its names, or the members of the sets that its names are. */
+export const offeredNames = (column: Category): string[] => column.sets?.members ?? column.names;
+
+/** The codes that a chosen name stands for; the code behind the last is that of none. */
+function codesOf(column: Category, name: string): number[] {
+  if (name === "") return [column.names.length];
+  if (!column.sets) return [column.names.indexOf(name)];
+  const member = column.sets.members.indexOf(name);
+  return column.sets.of.flatMap((members, code) => (members.includes(member) ? [code] : []));
+}
+
 export function countRows(column: Column | undefined, places: Int32Array | null): Int32Array {
   if (column?.kind !== "category") return new Int32Array(1);
   const counts = new Int32Array(column.names.length + 1);
@@ -51,6 +64,19 @@ export function countRows(column: Column | undefined, places: Int32Array | null)
     const code = column.codes[places ? places[i]! : i]!;
     counts[code < 0 ? column.names.length : code]!++;
   }
+  return column.sets ? countMembers(column.sets, counts) : counts;
+}
+
+/** How many samples have each member; the last counts those without any. */
+function countMembers(
+  sets: NonNullable<Category["sets"]>,
+  countsOfSets: Int32Array,
+): Int32Array {
+  const counts = new Int32Array(sets.members.length + 1);
+  counts[sets.members.length] = countsOfSets[sets.of.length] ?? 0;
+  sets.of.forEach((members, code) => {
+    for (const member of members) counts[member]! += countsOfSets[code] ?? 0;
+  });
   return counts;
 }
 

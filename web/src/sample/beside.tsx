@@ -39,17 +39,21 @@ export function Repeats({
   task,
   id,
   draw,
+  hasSteps,
 }: {
   run: RunData;
   address: string;
   task: string;
   id: string;
   draw: number;
+  /** Whether it is a trajectory, whose steps can be seen beside another's. */
+  hasSteps: boolean;
 }) {
   const draws: number[] = [];
   for (let repeat = 0; repeat < REPEATS; repeat++)
     if (run.find(task, id, repeat) >= 0) draws.push(repeat);
   if (draws.length < 2) return null;
+  const counterpart = draws.find((repeat) => repeat > draw) ?? draws[0]!;
   return (
     <nav class="repeats" aria-label="Repeats of this item">
       <span class="quiet">Repeat</span>
@@ -62,6 +66,14 @@ export function Repeats({
           <Verdict run={run} index={run.find(task, id, repeat)} brief={draws.length > IN_WORDS} />
         </a>
       ))}
+      {hasSteps && (
+        <a
+          class="plain-link"
+          href={links.steps([address, draw], [address, counterpart], task, id)}
+        >
+          Steps beside repeat {counterpart + 1}
+        </a>
+      )}
     </nav>
   );
 }
@@ -72,12 +84,14 @@ export function OtherRuns({
   task,
   id,
   draw,
+  hasSteps,
 }: {
   data: Data;
   info: RunInfo;
   task: string;
   id: string;
   draw: number;
+  hasSteps: boolean;
 }) {
   const others = data.catalog.runs.filter(
     (run) => run.key !== info.key && run.tasks.some((taskInfo) => taskInfo.name === task),
@@ -97,6 +111,7 @@ export function OtherRuns({
             task={task}
             id={id}
             draw={draw}
+            hasSteps={hasSteps}
           />
         ))}
       </ul>
@@ -116,6 +131,7 @@ function OtherRun({
   task,
   id,
   draw,
+  hasSteps,
 }: {
   data: Data;
   viewed: RunInfo;
@@ -123,6 +139,7 @@ function OtherRun({
   task: string;
   id: string;
   draw: number;
+  hasSteps: boolean;
 }) {
   const { value: runData, error } = useRead(() => data.run(run.key), [data.catalog, run.key]);
   const index = runData
@@ -148,6 +165,18 @@ function OtherRun({
       <a href={links.compare(runAddress(data.catalog, viewed), address, { task, id })}>
         side by side
       </a>
+      {hasSteps && (
+        <a
+          href={links.steps(
+            [runAddress(data.catalog, viewed), draw],
+            [address, runData.draw(index)],
+            task,
+            id,
+          )}
+        >
+          step by step
+        </a>
+      )}
     </li>
   );
 }

@@ -12,10 +12,11 @@ import { OtherRuns, Repeats } from "./beside";
 import { Fold } from "./fold";
 import { Expected, FailureBox, Scores } from "./scores";
 import { judgeNames, marksOf, type Selection, Sentences } from "./sentences";
-import { Answer, MessagePart, PicturesOf, Question } from "./story";
+import { stepOf, Transcript, withStep } from "../transcript/view";
+import { Answer, Given, MessagePart, PicturesOf, Question } from "./story";
 import { mainScore, outcomeInWords, tone } from "./words";
 
-export function SamplePage({ data, parameters, go }: PageProps) {
+export function SamplePage({ data, parameters, query, go }: PageProps) {
   const { RUN = "", TASK = "", ID = "", DRAW = "0" } = parameters;
   const draw = /^\d+$/.test(DRAW) ? Number(DRAW) : 0;
   const info = findRun(data.catalog, RUN);
@@ -36,12 +37,14 @@ export function SamplePage({ data, parameters, go }: PageProps) {
     if (next) go(next);
   };
   if (info && index >= 0) rememberPlace(info.key, index);
+  const ready = useRead(async () => (run && index >= 0 ? run.sample(index) : null), [run, index]);
+  // In a transcript, j and k lead from step to step.
+  const [next, previous] = ready.value?.trajectory ? [[], []] : [["j"], ["k"]];
   useKeys([
-    { keys: ["j", "ArrowRight"], does: "Next sample of the list", run: () => step(1) },
-    { keys: ["k", "ArrowLeft"], does: "Previous sample", run: () => step(-1) },
+    { keys: [...next, "ArrowRight"], does: "Next sample of the list", run: () => step(1) },
+    { keys: [...previous, "ArrowLeft"], does: "Previous sample", run: () => step(-1) },
     { keys: ["u", "Escape"], does: "Back to the list", run: () => go(back) },
   ]);
-  const ready = useRead(async () => (run && index >= 0 ? run.sample(index) : null), [run, index]);
   if (!info) return null;
   const row = at >= 0 ? at : index;
   const [before, after] = [address(row - 1), address(row + 1)];
@@ -92,6 +95,8 @@ export function SamplePage({ data, parameters, go }: PageProps) {
           sample={ready.value}
           address={RUN}
           words={list?.words ?? ""}
+          query={query}
+          go={go}
         />
       )}
     </div>
@@ -134,6 +139,8 @@ function SampleDetails({
   sample,
   address,
   words,
+  query,
+  go,
 }: {
   data: Data;
   info: RunInfo;
@@ -141,12 +148,37 @@ function SampleDetails({
   sample: Sample;
   address: string;
   words: string;
+  query: URLSearchParams;
+  go: PageProps["go"];
 }) {
   const score = mainScore(sample);
   const pictures = useMemo(() => ({ data, run: info }), [data, info]);
   const [chosen, choose] = useState<Selection | null>(null);
   // Another sample is shown in the same place: what was chosen in the one before is not in it.
   const selection = chosen?.sample === sample ? chosen : null;
+  const sentences = (
+    <Sentences
+      sample={sample}
+      names={judgeNames(info)}
+      selection={selection}
+      choose={choose}
+    />
+  );
+  const beside = (
+    <>
+      <Expected sample={sample} words={words} />
+      <Scores run={run} sample={sample} words={words} />
+      <OtherRuns
+        data={data}
+        info={info}
+        task={sample.task}
+        id={sample.id}
+        draw={sample.draw}
+        hasSteps={sample.trajectory !== null}
+      />
+      <Facts sample={sample} />
+    </>
+  );
   return (
     <PicturesOf.Provider value={pictures}>
       <p class="lede">
@@ -177,26 +209,46 @@ function SampleDetails({
         {sample.draw > 0 ? ` · repeat ${sample.draw + 1}` : ""} · <Line value={info.model} />{" "}
         <LabelThis run={info} task={sample.task} id={sample.id} draw={sample.draw} />
       </p>
-      <Repeats run={run} address={address} task={sample.task} id={sample.id} draw={sample.draw} />
+      <Repeats
+        run={run}
+        address={address}
+        task={sample.task}
+        id={sample.id}
+        draw={sample.draw}
+        hasSteps={sample.trajectory !== null}
+      />
       {sample.failure && <FailureBox failure={sample.failure} />}
-      <div class="columns">
-        <div>
-          <Question sample={sample} words={words} source={marksOf(sample, selection)} />
-          <Answer sample={sample} words={words} />
-          <Sentences
-            sample={sample}
-            names={judgeNames(info)}
-            selection={selection}
-            choose={choose}
-          />
+      {sample.trajectory ? (
+        <div class="columns with-transcript">
+          <div>
+            <Transcript
+              key={`${sample.task}\0${sample.id}\0${sample.draw}`}
+              trajectory={sample.trajectory}
+              wanted={stepOf(query)}
+              words={words}
+              address={(step) =>
+                links.sample(address, sample.task, sample.id, sample.draw, withStep(query, step))
+              }
+              go={go}
+            />
+            <Given sample={sample} words={words} source={marksOf(sample, selection)} />
+            {sentences}
+          </div>
+          <div>
+            <Answer sample={sample} words={words} />
+            {beside}
+          </div>
         </div>
-        <div>
-          <Expected sample={sample} words={words} />
-          <Scores run={run} sample={sample} words={words} />
-          <OtherRuns data={data} info={info} task={sample.task} id={sample.id} draw={sample.draw} />
-          <Facts sample={sample} />
+      ) : (
+        <div class="columns">
+          <div>
+            <Question sample={sample} words={words} source={marksOf(sample, selection)} />
+            <Answer sample={sample} words={words} />
+            {sentences}
+          </div>
+          <div>{beside}</div>
         </div>
-      </div>
+      )}
       <MessagePart title="Raw record">
         <Fold summary="The line of samples.jsonl" printed={false}>
           {() => (
@@ -262,7 +314,7 @@ function Facts({ sample }: { sample: Sample }) {
   const finish = [
     ...new Set(replies.map((reply) => reply.finish).filter((reason) => reason !== undefined)),
   ];
-  if (finish.length) facts.push(["Ended by", finish.join(", ")]);
+  if (finish.length && !sample.trajectory) facts.push(["Ended by", finish.join(", ")]);
   const models = [
     ...new Set(replies.map((reply) => reply.model).filter((model) => model !== undefined)),
   ];

@@ -20,7 +20,7 @@ const LONGEST_ALT = 200;
  * One image of a message. Its key names the image, so that no picture is ever shown under another's
  * name.
  */
-function Picture({ image, role }: { image: ImagePart; role: string }) {
+export function Picture({ image, role }: { image: ImagePart; role: string }) {
   const from = useContext(PicturesOf);
   const { value: picture, error } = useRead(
     async () =>
@@ -176,7 +176,6 @@ export function Question({
   /** Marks in the passages, by their index; -1 is the question. */
   source: Map<number, Mark[]>;
 }) {
-  const hasMarks = [...source.keys()].some((passage) => passage >= 0);
   return (
     <MessagePart
       title={sample.messages.some((message) => message.calls.length) ? "Conversation" : "Question"}
@@ -197,6 +196,24 @@ export function Question({
           <Text value={sample.input} marks={source.get(-1) ?? []} label="the input" />
         </>
       )}
+      <Given sample={sample} words={words} source={source} />
+    </MessagePart>
+  );
+}
+
+/** What a sample gives beside its messages: tools, choices and passages. */
+export function Given({
+  sample,
+  words,
+  source,
+}: {
+  sample: Sample;
+  words: string;
+  source: Map<number, Mark[]>;
+}) {
+  const hasMarks = [...source.keys()].some((passage) => passage >= 0);
+  return (
+    <>
       {sample.tools.length > 0 && (
         <Fold summary={`Tools offered (${sample.tools.length.toLocaleString("en")})`}>
           {() => (
@@ -249,7 +266,7 @@ export function Question({
           )}
         </Fold>
       )}
-    </MessagePart>
+    </>
   );
 }
 
@@ -308,15 +325,17 @@ export function Answer({ sample, words }: { sample: Sample; words: string }) {
   const resting = sample.scores
     .filter((score) => score.evidence.length)
     .map((score) => score.scorer);
-  const calls = sample.replies.at(-1)?.calls ?? [];
-  const only = sample.replies.length === 1 ? sample.replies[0] : undefined;
+  // The calls and the replies of a trajectory are its steps.
+  const calls = sample.trajectory ? [] : (sample.replies.at(-1)?.calls ?? []);
+  const replies = sample.trajectory ? [] : sample.replies;
+  const only = replies.length === 1 ? replies[0] : undefined;
   const same = only !== undefined && (only.text ?? "") === sample.answer;
   return (
     <MessagePart
       title="Answer"
       note={same ? finishNotes(only) : sample.replies.length ? "as scored" : ""}
     >
-      {sample.reasoning !== "" && (
+      {sample.reasoning !== "" && !sample.trajectory && (
         <Fold summary={`Reasoning (${sample.reasoning.length.toLocaleString("en")} characters)`}>
           {() => (
             <Text
@@ -329,7 +348,7 @@ export function Answer({ sample, words }: { sample: Sample; words: string }) {
       )}
       {sample.answer === "" && sample.outcome !== "answered" ? (
         <p class="note quiet">There is no answer.</p>
-      ) : sample.answer === "" && calls.length ? null : (
+      ) : sample.answer === "" && calls.length && !sample.trajectory ? null : (
         <Text
           value={sample.answer}
           marks={[...evidence, ...hits(sample.answer, words)]}
@@ -352,23 +371,23 @@ export function Answer({ sample, words }: { sample: Sample; words: string }) {
       {sample.strategy && sample.strategy.votes.length > 0 && (
         <Votes votes={sample.strategy.votes} name={sample.strategy.name} />
       )}
-      {!same && sample.replies.length > 0 && (
+      {!same && replies.length > 0 && (
         <Fold
           summary={
-            sample.replies.length === 1 ? "Raw reply" : `Raw replies (${sample.replies.length})`
+            replies.length === 1 ? "Raw reply" : `Raw replies (${replies.length})`
           }
-          open={sample.replies.length === 1}
+          open={replies.length === 1}
         >
           {() => (
             <FirstOf
-              all={sample.replies}
+              all={replies}
               noun="replies"
               first={50}
               render={(reply, index) => (
                 <ReplyBox
                   reply={reply}
                   words={words}
-                  title={sample.replies.length > 1 ? `Reply ${index + 1}` : ""}
+                  title={replies.length > 1 ? `Reply ${index + 1}` : ""}
                 />
               )}
             />
@@ -401,7 +420,7 @@ function Votes({ votes, name }: { votes: [string, number][]; name: string }) {
 }
 
 /** How a reply ended, where that is worth saying. */
-const finishNotes = (reply: Reply): ComponentChildren =>
+export const finishNotes = (reply: Reply): ComponentChildren =>
   reply.finish && !["stop", "tool_calls"].includes(reply.finish) ? (
     <>
       ended by <Line value={reply.finish} />
@@ -472,7 +491,7 @@ export function factsOf(reply: Reply): string[] {
 const MOST_TOKENS = 2_000;
 
 /** Each token, darker where the model was less sure of it. */
-function Tokens({ reply }: { reply: Reply }) {
+export function Tokens({ reply }: { reply: Reply }) {
   const { tokens } = reply;
   if (!tokens?.length) return null;
   return (

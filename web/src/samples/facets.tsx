@@ -1,6 +1,7 @@
 /** Conditions on columns, with how many samples each would leave. */
 import { useMemo, useState } from "preact/hooks";
 import { type Column, type Filter, ownValue, type RunData } from "../data/api";
+import { offeredNames } from "../data/table";
 import { plain } from "../text/special";
 import { Line } from "../text/text";
 import { DATE, withNames, withRange } from "./state";
@@ -11,7 +12,17 @@ const FEW = 8;
 const MOST = 300;
 const BINS = 32;
 /** Open at first; the others are opened as they are wanted. */
-const OPEN = new Set(["task", "outcome", "label", "unsure", "judges", "failure", "score"]);
+const OPEN = new Set([
+  "task",
+  "outcome",
+  "label",
+  "unsure",
+  "judges",
+  "failure",
+  "score",
+  "ended",
+  "tools",
+]);
 
 interface Props {
   run: RunData;
@@ -94,13 +105,12 @@ function Names({ column, ...props }: Props & { column: Column & { kind: "categor
   );
   const chosen = new Set(ownValue(filter.categories, column.name) ?? []);
   const names = useMemo(() => {
-    const codes = column.names
+    const offered = offeredNames(column);
+    const codes = offered
       .map((_, code) => code)
       .sort((a, b) => (total[b] ?? 0) - (total[a] ?? 0) || a - b);
-    const listed = codes.map((code) => ({ name: column.names[code] ?? "", code }));
-    return total[column.names.length]
-      ? [...listed, { name: "", code: column.names.length }]
-      : listed;
+    const listed = codes.map((code) => ({ name: offered[code] ?? "", code }));
+    return total[offered.length] ? [...listed, { name: "", code: offered.length }] : listed;
   }, [run, column]);
   const fits = names.filter(
     ({ name }) => !words || name.toLowerCase().includes(words.toLowerCase()),

@@ -212,6 +212,14 @@ function RunBar({ data, run, pattern }: { data: Data; run: RunInfo; pattern: str
       >
         Samples
       </a>
+      {(run.state === "running" || data.liveRuns().includes(run.key)) && data.served && (
+        <a
+          href={links.live(address)}
+          aria-current={pattern === "run/RUN/live" ? "page" : undefined}
+        >
+          Live
+        </a>
+      )}
       {others.length > 0 && (
         <details class="menu" ref={menu}>
           <summary>Compare with</summary>

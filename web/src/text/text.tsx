@@ -14,7 +14,7 @@ import { pieces, plain, wholeCharacter } from "./special";
 export interface Mark {
   begin: number;
   end: number;
-  kind: "evidence" | "hit" | "only-a" | "only-b" | "supports" | "contradicts" | "nearest";
+  kind: "evidence" | "hit" | "current-hit" | "only-a" | "only-b" | "supports" | "contradicts" | "nearest";
   /** Said to those who cannot see the colour, and shown on hovering. */
   label?: string;
 }
@@ -51,7 +51,7 @@ function Plain({ text }: { text: string }) {
 /**
  * The text up to `end` with its marks; where they overlap, a part has the kinds and labels of all.
  */
-function marked(text: string, marks: Mark[], end: number): ComponentChildren {
+export function marked(text: string, marks: Mark[], end: number): ComponentChildren {
   const inside = marks.filter(
     (mark) => mark.begin < mark.end && mark.begin < end && mark.begin >= 0,
   );
@@ -162,10 +162,20 @@ export function hits(text: string, query: string, most = 500): Mark[] {
   const words = [...query.matchAll(/"([^"]+)"|(\S+)/g)]
     .map((match) => (match[1] ?? match[2] ?? "").toLowerCase())
     .filter(Boolean);
-  const folded = text.toLowerCase();
-  // Folding may change a text's length (İ); places would then be wrong.
-  if (!words.length || folded.length !== text.length) return [];
+  if (!words.length) return [];
   const marks: Mark[] = [];
+  const folded = text.toLowerCase();
+  if (folded.length !== text.length) {
+    // Folding changed the text's length (İ); places would then be wrong.
+    for (const word of words) {
+      const pattern = new RegExp(word.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&"), "gi");
+      for (const match of text.matchAll(pattern)) {
+        if (marks.length >= most) break;
+        marks.push({ begin: match.index, end: match.index + match[0].length, kind: "hit" });
+      }
+    }
+    return marks;
+  }
   for (const word of words) {
     for (
       let index = folded.indexOf(word);

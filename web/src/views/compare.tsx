@@ -780,7 +780,9 @@ function questionOf(sample: Sample): string {
 
 /** The text of the answer, and a line for each call of a tool in the last reply. */
 function answerOf(sample: Sample): string {
-  const calls = (sample.replies.at(-1)?.calls ?? []).map(
+  // The call that submits an answer says what the answer says.
+  const isSubmitted = sample.answer !== "" && sample.trajectory?.ended === "submit";
+  const calls = (isSubmitted ? [] : (sample.replies.at(-1)?.calls ?? [])).map(
     (call) => `${call.name}(${call.arguments === "{}" ? "" : call.arguments})`,
   );
   const choice = sample.choice === null ? "" : (sample.choices[sample.choice] ?? "");
@@ -892,6 +894,20 @@ function TwoSamples({
           </div>
         ))}
       </div>
+      {sampleA.trajectory && sampleB.trajectory && (
+        <p>
+          <a
+            href={links.steps(
+              [runAddress(catalog, a), sampleA.draw],
+              [runAddress(catalog, b), sampleB.draw],
+              sampleA.task,
+              sampleA.id,
+            )}
+          >
+            Both transcripts, step by step
+          </a>
+        </p>
+      )}
       <p class="note quiet">Highlighted words appear in only one answer.</p>
     </>
   );

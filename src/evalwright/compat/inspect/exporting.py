@@ -17,6 +17,14 @@ from typing import Any
 
 from evalwright import Run, SampleRecord, Score, Usage, __version__
 from evalwright.compat.inspect.conversations import STOPS, write_calls, write_messages
+from evalwright.compat.inspect.exported_steps import (
+    has_steps,
+    holds_last_reply,
+    limit_of,
+    seconds_of,
+    tool_events,
+    without_snapshot,
+)
 from evalwright.compat.inspect.importing import FORMAT, KEY
 from evalwright.compat.inspect.scores import OURS, WORDS
 from evalwright.compat.recording import as_mapping, file_name, writing
@@ -303,6 +311,7 @@ class _Export:
             key: value for key, value in sample.metadata.items() if key != KEY
         }
         output: dict[str, Any] = {"model": self.run.model, "choices": []}
+        steps: dict[str, Any] = {}
         usage = answer.usage if answer is not None else Usage()
         if answer is not None:
             last = answer.responses[-1] if answer.responses else None
@@ -331,8 +340,11 @@ class _Export:
                 "usage": _counts(usage),
                 "time": sum(response.latency for response in answer.responses),
             }
-            if "messages" not in extras:
+            if "messages" not in extras and not holds_last_reply(prompt, answer):
                 messages = [*messages, reply]
+            steps = self._steps(answer.strategy, messages)
+            if steps:
+                ours["strategy"] = without_snapshot(answer.strategy)
             output = extras.get("output") or output
         if "metadata" in extras:
             metadata[KEY] = extras["metadata"]
@@ -364,6 +376,7 @@ class _Export:
             "events": [],
             "attachments": {},
             "model_usage": {self.run.model: _counts(usage)} if usage != Usage() else {},
+            **steps,
             **{
                 key: extras[key]
                 for key in ("uuid", "limit", "total_time")
@@ -374,6 +387,23 @@ class _Export:
                 if failed
                 else {}
             ),
+        }
+
+    def _steps(
+        self, strategy: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """Return what a log says of a model that acted; {} for other strategies.
+
+        Nothing for a run that was imported: its log's own messages are given back.
+        """
+        if not has_steps(strategy) or self.theirs:
+            return {}
+        limits = as_mapping(as_mapping(self.task.get("definition")).get("limits"))
+        limit = limit_of(strategy, limits)
+        return {
+            "events": tool_events(messages, strategy, self.created),
+            **seconds_of(strategy),
+            **({"limit": limit} if limit else {}),
         }
 
 

@@ -45,7 +45,11 @@ from evalwright.reports.model_samples import (
     read_samples,
 )
 from evalwright.runs.reader import Run
-from evalwright.runs.recorded_answers import expected_calls, whole_answer
+from evalwright.runs.recorded_answers import (
+    expected_calls,
+    loop_words,
+    whole_answer,
+)
 from evalwright.runs.results import TaskResult
 
 LONGEST_TEXT_CHARS = 700
@@ -695,6 +699,7 @@ def _texts(
         yield "Target", ", ".join(map(str, row["targets"][:5]))
     elif (calls := expected_calls(row)) is not None:
         yield "Target", calls
+    yield "Steps", loop_words(row)
     yield "Answer", whole_answer(row)
     yield "Explanation", str(score.get("explanation", ""))
 

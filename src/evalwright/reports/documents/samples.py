@@ -10,14 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.reports import document as doc
 from evalwright.reports.documents.sentences import judge_names, sentence_blocks
+from evalwright.reports.documents.transcripts import (
+    StepChoice,
+    aligned_blocks,
+    transcript_blocks,
+)
 from evalwright.reports.text import cell_width, inert, shorten
 from evalwright.runs.recorded_answers import (
     CALLS_METADATA,
     expected_calls,
+    is_trajectory,
     loop_facts,
     whole_answer,
     written_calls,
 )
+from evalwright.runs.transcripts import read_trajectory
 
 if TYPE_CHECKING:
     from evalwright.analysis.sample_search import FoundSample
@@ -47,6 +54,7 @@ def samples_document(
     in_full: bool = False,
     most: int | None = None,
     hints: Sequence[str] = (),
+    choice: StepChoice | None = None,
 ) -> doc.Document:
     """Show the samples of a run that match a search.
 
@@ -57,6 +65,7 @@ def samples_document(
         in_full: Whether to show everything that is recorded of each sample, or a line.
         most: The requested number of samples.
         hints: Sentences on why no sample matches.
+        choice: Which steps of trajectories to show in full; None for all.
     """
     title = f"Samples of {run.name}"
     if not matches:
@@ -67,7 +76,7 @@ def samples_document(
         template = _recorded_template(run)
         names = judge_names(run)
         for match in matches:
-            blocks += _full_sample(match, against, template, names)
+            blocks += _full_sample(match, against, template, names, choice)
     else:
         blocks += _short_samples(matches, against)
 
@@ -261,14 +270,30 @@ def _full_sample(
     against: Run | None,
     template: RenderMessages | None,
     names: Mapping[str, str],
+    choice: StepChoice | None,
 ) -> Iterator[doc.Block]:
     row = match.row
+    choice = choice or StepChoice()
     repeat = f", repeat {row['draw']}" if row.get("draw") else ""
     yield doc.Heading(f"{shorten(str(row['id']), 100)}{repeat}")
+    trajectory = read_trajectory(row)
+    if choice.step is not None or choice.tool:
+        if trajectory is None:
+            yield doc.Note("This sample has no steps: its model called no tools.")
+        else:
+            yield from transcript_blocks(trajectory, choice)
+        return
     yield doc.Facts(_full_facts(match, against))
-    yield from _turns(row.get("prompt") or row["input"], "Prompt")
-    yield from _formatted_prompt(row, template)
-    yield from _responses(row)
+    if trajectory is None:
+        yield from _turns(row.get("prompt") or row["input"], "Prompt")
+        yield from _formatted_prompt(row, template)
+        yield from _responses(row)
+    else:
+        yield from transcript_blocks(trajectory, choice)
+        if choice.whole:
+            yield from _formatted_prompt(row, template)
+        if row.get("answer"):
+            yield doc.Text("Answer as scored", row["answer"])
     if offered := row.get("tools"):
         yield doc.Text("Tools offered", "\n".join(map(_tool_line, offered)))
     if len(row.get("choices") or ()) > 1:
@@ -282,6 +307,30 @@ def _full_sample(
         prefix = f"{shorten(against.name, 60)}: "
         yield from _responses(match.theirs, prefix)
         yield from _scores(match.theirs, prefix)
+
+
+def aligned_document(
+    row_a: Mapping[str, Any],
+    row_b: Mapping[str, Any],
+    names: tuple[str, str],
+    *,
+    whole: bool = False,
+) -> doc.Document:
+    """Show the steps of two records of one sample beside each other.
+
+    Args:
+        row_a: one record.
+        row_b: the other.
+        names: what they are called, such as their runs.
+        whole: whether every step has a line.
+    """
+    title = f"{shorten(str(row_a['id']), 100)}, step by step"
+    a = read_trajectory(row_a)
+    b = read_trajectory(row_b)
+    if a is None or b is None:
+        note = "These samples have no steps to compare: a model called no tools."
+        return doc.Document(title, [doc.Note(note)])
+    return doc.Document(title, [*aligned_blocks(a, b, names, StepChoice(whole=whole))])
 
 
 def _tool_line(tool: Mapping[str, Any]) -> str:
@@ -312,7 +361,7 @@ def _full_facts(match: FoundSample, against: Run | None) -> list[tuple[str, str]
     latencies = row.get("timing", {}).get("latency", ())
     # Options that were scored together have the same latency.
     times = [f"{seconds:.2f} s" for seconds in dict.fromkeys(latencies) if seconds]
-    if times:
+    if times and not is_trajectory(row):
         facts.append(("Latency", ", ".join(times)))
 
     if loop := loop_facts(row):

@@ -31,6 +31,12 @@ from evalwright.reports.explorer.parts import Samples, block_line, block_part, j
 from evalwright.reports.explorer.plots import plots_of
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.images import KeptImages
+from evalwright.runs.open_trajectories import (
+    LiveRun,
+    OpenTrajectory,
+    extras_of,
+    text_of,
+)
 from evalwright.runs.reader import Run, open_run, row_of
 from evalwright.runs.records import record_from
 from evalwright.runs.writer import RUN_FILE, Growing, growing
@@ -51,6 +57,10 @@ RESCAN_SECONDS = 1.0
 FIRST_RECORDS_SECONDS = 3.0
 """How long the first reader of a run's samples waits for some of them to be read."""
 MOST_ON_A_BOARD = 200
+MOST_OPEN = 200
+"""Trajectories that are going on which the page lists."""
+MOST_LAST_CHARS = 200
+"""Characters of the last turn that the list shows."""
 
 Line = tuple[bytes, dict[str, Any]]
 
@@ -80,6 +90,7 @@ class FollowedRun:
         self._numbers = Numbers({})
         self._file: IO[bytes] | None = None
         self._images: tuple[Run, KeptImages] | None = None
+        self._live = LiveRun(folder)
         self._restart(None)
 
     def _restart(self, file: IO[bytes] | None) -> None:
@@ -116,6 +127,7 @@ class FollowedRun:
                 self._file.close()
             self._file = None
             self._lines = None
+            self._live.close()
 
     # -- the thread that looks
 
@@ -123,6 +135,8 @@ class FollowedRun:
         """Look for new records and read for a moment; return whether anything changed."""
         state = self.state
         changed = self._find_records()
+        with self.lock:
+            self._live.look()
         if self.run is not None and self.wanted and self._file is None:
             self._open_samples(self.run)
         if self._file is not None and not self.complete and not self.trouble:
@@ -351,6 +365,27 @@ class FollowedRun:
             "imagesMissing": "images are shown once the run has ended",
         }
 
+    @property
+    def live_stamp(self) -> str:
+        """A text that changes with what goes on; "" where nothing can."""
+        return str(self._live.version) if self._live.exists else ""
+
+    def live_part(self, number: int | None) -> bytes | None:
+        """Return the trajectories that go on, or the last turns of one of them.
+
+        Returns None where that one has ended.
+        """
+        with self.lock:
+            trajectories = [*self._live.open.values()]
+            if number is None:
+                shown = [_open_entry(open_one) for open_one in trajectories[:MOST_OPEN]]
+                n_more = len(trajectories) - len(shown)
+                return json_part({"open": shown, "more": n_more})
+            for trajectory in trajectories:
+                if trajectory.number == number:
+                    return json_part(_open_turns(trajectory))
+            return None
+
     def picture(self, digest: str) -> bytes | None:
         """Return an image of a finished run, as stored in its folder.
 
@@ -400,6 +435,34 @@ class FollowedRun:
             ]
             rows.append(block_line(line, row_of(line, f"Record {row + 1:,}")))
         return block_part(rows)
+
+
+def _open_entry(trajectory: OpenTrajectory) -> dict[str, Any]:
+    """Return a trajectory as the page lists it (`OpenTrajectory` in web/src/data/api.ts)."""
+    last = trajectory.turns[-1] if trajectory.turns else [""]
+    calls = extras_of(last).get("tool_calls") or ()
+    named = [call for call in calls if isinstance(call, Mapping)]
+    text = text_of(last) or ", ".join(str(call.get("name", "")) for call in named)
+    return {
+        "number": trajectory.number,
+        "task": trajectory.task,
+        "id": trajectory.id,
+        "draw": trajectory.draw,
+        "attempt": trajectory.attempt,
+        "turns": trajectory.n_turns,
+        "last": f"{last[0]}: {' '.join(text[:MOST_LAST_CHARS].split())}",
+    }
+
+
+def _open_turns(trajectory: OpenTrajectory) -> dict[str, Any]:
+    """Return the last turns of a trajectory (`OpenTurns` in web/src/data/api.ts)."""
+    n_kept_replies = sum(turn[0] == "assistant" for turn in trajectory.turns)
+    return {
+        **_open_entry(trajectory),
+        "dropped": trajectory.n_turns - len(trajectory.turns),
+        "droppedReplies": trajectory.n_replies - n_kept_replies,
+        "tail": [*trajectory.turns],
+    }
 
 
 class Numbers:
@@ -477,6 +540,13 @@ def _main_scorers(description: Mapping[str, Any]) -> dict[str, str]:
         }
     except (KeyError, TypeError, IndexError):
         return {}
+
+
+def _number_in(keys: Sequence[str]) -> int | None:
+    """Return the number that a part's key ends with; None without one."""
+    if len(keys) == 2 and keys[1].isdecimal() and len(keys[1]) < 10:
+        return int(keys[1])
+    return None
 
 
 def run_folders(folder: Path) -> list[Path]:
@@ -635,6 +705,11 @@ class Follower:
                     "runs": {
                         name: followed.stamp for name, followed in self.runs.items()
                     },
+                    "live": {
+                        name: followed.live_stamp
+                        for name, followed in self.runs.items()
+                        if followed.live_stamp
+                    },
                 }
             )
         if key == "catalog":
@@ -651,6 +726,9 @@ class Follower:
             return self._board_of_chosen(keys)
         if (part_type, len(keys)) in (("compare", 2), ("plots", 1)):
             return self._of_finished(part_type, keys)
+        if part_type == "live" and len(keys) in (1, 2):
+            live_run = self.runs.get(keys[0])
+            return None if live_run is None else live_run.live_part(_number_in(keys))
         if part_type == "image" and len(keys) == 2:
             image_run = self.runs.get(keys[0])
             return None if image_run is None else image_run.picture(keys[1])
@@ -662,11 +740,7 @@ class Follower:
         if run is None or keys[1] not in ("index", "columns", "previews", "block"):
             return None
         run.want(self._stopped)
-        number = (
-            int(keys[2])
-            if len(keys) == 3 and keys[2].isdecimal() and len(keys[2]) < 10
-            else None
-        )
+        number = _number_in(keys[1:])
         return run.part(keys[1], number, generation)
 
     def _board_of_chosen(self, keys: Sequence[str]) -> bytes | None:

@@ -12,14 +12,20 @@ import re
 import sys
 import zlib
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from evalwright.analysis.sample_search import panel_verdicts
 from evalwright.core.errors import RunError
 from evalwright.core.requests import prompt_from
-from evalwright.runs.recorded_answers import expected_calls, loop_facts, whole_answer
+from evalwright.runs.recorded_answers import (
+    expected_calls,
+    is_trajectory,
+    loop_facts,
+    recorded_uses,
+    whole_answer,
+)
 from evalwright.runs.scores import hashed
 from evalwright.runs.writer import to_json
 
@@ -162,8 +168,30 @@ class Column:
     def head(self) -> dict[str, Any]:
         """Return the column's entry in the index."""
         column_type = "number" if self.names is None else "category"
-        names = {} if self.names is None else {"names": list(self.names)}
-        return {"name": self.name, "title": self.title, "kind": column_type, **names}
+        head = {"name": self.name, "title": self.title, "kind": column_type}
+        if self.names is None:
+            return head
+        if self.name in SET_COLUMNS:
+            return {**head, **_head_of_sets(list(self.names))}
+        return {**head, "names": list(self.names)}
+
+
+def _head_of_sets(names: Sequence[str]) -> dict[str, Any]:
+    """Return the names of sets as they are shown, and which members each has."""
+    sets = [name.split(_BETWEEN_MEMBERS) for name in names]
+    members = {
+        member: index
+        for index, member in enumerate(
+            dict.fromkeys(member for set_members in sets for member in set_members)
+        )
+    }
+    return {
+        "names": [", ".join(set_members) for set_members in sets],
+        "sets": {
+            "members": list(members),
+            "of": [[members[member] for member in set_members] for set_members in sets],
+        },
+    }
 
 
 _FIXED_COLUMNS = (
@@ -185,10 +213,17 @@ _FIXED_COLUMNS = (
     ("steps", "Steps", False),
     ("tool_calls", "Tool calls", False),
     ("failed_calls", "Failed calls", False),
-    ("ended", "Loop ended by", True),
+    ("ended", "Ended by", True),
+    ("tools", "Tools used", True),
+    ("failed_tools", "Errors in tools", True),
     ("date", "Date", False),
 )
 """Columns that any run may have: name, title, and whether it is a category."""
+SET_COLUMNS = frozenset({"tools", "failed_tools"})
+"""Columns whose values are sets: the filter offers their members."""
+_BETWEEN_MEMBERS = "\n"
+MAX_MEMBERS = 24
+"""Members of a set that are kept: a model may make up any number of tools."""
 _DATES = ("created_at", "known_since", "date")
 
 
@@ -482,9 +517,21 @@ def _numbers_of(row: Mapping[str, Any]) -> dict[str, float | str]:
     if costs and len(costs) == len(responses):
         cells["cost"] = math.fsum(costs)
     cells.update(loop_facts(row))
+    if is_trajectory(row):
+        uses = recorded_uses(row)
+        cells["tools"] = _set_of(use.get("name") for use in uses)
+        cells["failed_tools"] = _set_of(
+            use.get("name") for use in uses if use.get("is_error")
+        )
     if responses:
         cells["finish"] = str(responses[-1].get("finish_reason", ""))
     return cells
+
+
+def _set_of(names: Iterable[Any]) -> str:
+    """Return a set of names as one text, in the order of the alphabet."""
+    members = sorted({" ".join(str(name).split()) for name in names} - {""})
+    return _BETWEEN_MEMBERS.join(members[:MAX_MEMBERS])
 
 
 def _milliseconds(text: str) -> float:
