@@ -887,7 +887,7 @@ def test_nothing_stays_when_jails_stop(tmp_path: Path) -> None:
     assert children.stdout.strip() == b"", children.stdout
 
 
-AS_NOBODY = """
+AS_ANOTHER = """
 import asyncio, sys
 from pathlib import Path
 from evalwright.sandboxes.jail import JailBackend
@@ -925,19 +925,27 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become nobody")
-def test_it_is_the_same_for_a_user_who_is_not_root(
-    secret_file: Path,
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize(
+    "other",
+    [
+        ["--reuid=65534", "--regid=65534", "--clear-groups"],
+        ["--bounding-set=-sys_admin", "--inh-caps=-sys_admin"],
+    ],
+    ids=["nobody", "root of a container"],
+)
+def test_it_is_the_same_for_users_with_fewer_rights(
+    secret_file: Path, other: list[str]
 ) -> None:
     with tempfile.TemporaryDirectory() as home:
         os.chown(home, 65534, 65534)
-        _run_as_nobody(Path(home), secret_file)
+        _run_as(other, Path(home), secret_file)
 
 
-def _run_as_nobody(home: Path, secret_file: Path) -> None:
+def _run_as(other: list[str], home: Path, secret_file: Path) -> None:
     source = Path(jail.__file__).parents[2]
-    as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-    interpreters = (sys.executable, "/usr/bin/python3")
+    as_other = ["setpriv", *other]
+    interpreters = ("/usr/bin/python3", sys.executable)
     for interpreter in interpreters:
         check = [
             interpreter,
@@ -946,7 +954,7 @@ def _run_as_nobody(home: Path, secret_file: Path) -> None:
         ]
         if (
             subprocess.run(
-                [*as_nobody, *check],
+                [*as_other, *check],
                 env={"PYTHONPATH": str(source)},
                 capture_output=True,
                 check=False,
@@ -955,10 +963,10 @@ def _run_as_nobody(home: Path, secret_file: Path) -> None:
         ):
             break
     else:
-        pytest.skip("nobody can run neither this Python nor the system's")
-    program = AS_NOBODY % {"secret": secret_file}
+        pytest.skip("this user can run neither the system's Python nor this one")
+    program = AS_ANOTHER % {"secret": secret_file}
     finished = subprocess.run(
-        [*as_nobody, interpreter, "-c", program, str(home / "a" / "b")],
+        [*as_other, interpreter, "-c", program, str(home / "a" / "b")],
         env={"PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
