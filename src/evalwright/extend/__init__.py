@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from evalwright.core.secrets import remember_within as remember_secrets
     from evalwright.core.tasks import MetricSpec, Scored, Scorer, Strategy
     from evalwright.core.text import printable
+    from evalwright.core.tool_calls import ToolCall
     from evalwright.engine.outside_runs import ask_outside_run
     from evalwright.evaluation.origins import arguments_needing_trust
     from evalwright.evaluation.processes import check_one_process
@@ -197,6 +198,7 @@ _NAMES = {
     ),
     "core.tasks": "MetricSpec Scored Scorer Strategy",
     "core.text": "printable",
+    "core.tool_calls": "ToolCall",
     "engine.outside_runs": "ask_outside_run",
     "evaluation.origins": "arguments_needing_trust",
     "evaluation.processes": "check_one_process",
@@ -352,6 +354,7 @@ __all__ = [
     "TaskTally",
     "TerminalProgress",
     "TokenLogProb",
+    "ToolCall",
     "TreeNode",
     "UnknownName",
     "abilities_of",

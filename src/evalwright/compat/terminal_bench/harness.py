@@ -8,7 +8,11 @@ without a score, because it says nothing about the model.
 
 from __future__ import annotations
 
+import io
+import tarfile
+from collections.abc import Mapping
 from functools import lru_cache
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,7 +20,17 @@ from evalwright.extend import ConfigurationError, PlannedFile
 
 PLACE = "/opt/terminal-bench"
 """The folder in the sandbox; the scorer clears it before it puts this in."""
-_RUNNER_MODULES = ("pytest", "_pytest", "pluggy", "py", "iniconfig", "packaging", "pygments")
+_RUNNER_MODULES = (
+    "pytest",
+    "_pytest",
+    "pluggy",
+    "py",
+    "iniconfig",
+    "packaging",
+    "pygments",
+)
+_RUNNER_PACKAGES = ("pytest", "pluggy", "iniconfig", "packaging")
+"""Packages whose versions the runner asks for."""
 _STAND_INS = [
     "apt",
     "apt-get",
@@ -253,6 +267,7 @@ mkdir -p "$HOME/.local/bin" "$HOME/.cargo/bin" 2>/dev/null
 : > "$HOME/.local/bin/env"; : > "$HOME/.cargo/env"
 rm -rf /logs/verifier {place}/unmet; mkdir -p /logs/verifier /logs/agent
 chmod +x {place}/bin/* 2>/dev/null
+mkdir -p {place}/site && python3 -I -m tarfile -e {place}/site.tar {place}/site || exit 0
 cd {folder} 2>/dev/null || cd /
 bash {script} > {place}/output 2>&1 < /dev/null
 code=$?
@@ -294,11 +309,19 @@ def harness_files() -> tuple[PlannedFile, ...]:
         PlannedFile("read_results.py", READ_RESULTS.encode()),
         PlannedFile("packages", packages.encode()),
         *(PlannedFile(f"bin/{name}", stand_in, True) for name in _STAND_INS),
-        *(
-            PlannedFile(f"site/{name}", content)
-            for name, content in _runner_files().items()
-        ),
+        PlannedFile("site.tar", _archive(_runner_files())),
     )
+
+
+def _archive(files: Mapping[str, bytes]) -> bytes:
+    """Pack files into one, because a sandbox is faster with one."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return stream.getvalue()
 
 
 def _runner_files() -> dict[str, bytes]:
@@ -319,4 +342,8 @@ def _runner_files() -> dict[str, bytes]:
             continue
         for path in sorted(folder.rglob("*.py")):
             files[f"{module}/{path.relative_to(folder).as_posix()}"] = path.read_bytes()
+    for package in _RUNNER_PACKAGES:
+        name = f"{package}-{version(package)}.dist-info/METADATA"
+        text = f"Metadata-Version: 2.1\nName: {package}\nVersion: {version(package)}\n"
+        files[name] = text.encode()
     return files
