@@ -77,7 +77,8 @@ def load(
     """
     backend = str(settings.get("backend") or JAIL)
     check_known("backend of terminal-bench", [backend], BACKENDS)
-    roots = [Path(root) for root in settings.get("task_root") or ()]
+    messages = _messages(settings)
+    roots = [Path(root) for root in _listed(settings.get("task_root"))]
     folders = _folders_of(name, roots)
     trusted = [Path(folder) for folder in _listed(settings.get("trust"))]
     samples, left_out = _read_all(
@@ -100,13 +101,12 @@ def load(
         chat=True,
         samples=samples,
     )
-    strategy = TerminalAgent(base.strategy, samples, _messages(settings))
+    strategy = TerminalAgent(base.strategy, samples, messages)
     definition = {
         "dialect": DIALECT,
         "task": name,
         "backend": backend,
         "messages": strategy.messages,
-        "roots": [str(root) for root in roots],
         **({"left_out": left_out} if left_out else {}),
     }
     return [

@@ -140,9 +140,12 @@ def rules(
     first: Mapping[str, Any],
     settings: Mapping[str, Any],
 ) -> ScoringRules:
-    """Say how a recorded run is scored again: by the tests, where they are the same."""
-    definition = task.get("definition") or {}
-    roots = settings.get("task_root") or definition.get("roots") or ()
+    """Say how a recorded run is scored again: by the tests in `--task-root`, if they are the same.
+
+    A record has neither the tests nor where they were.
+    """
+    roots = settings.get("task_root") or ()
+    roots = [roots] if isinstance(roots, str | Path) else roots
     found = find_tasks([root for root in map(str, roots) if Path(root).is_dir()])
     folders = {path.name: path for paths in found.values() for path in paths}
     return ScoringRules(scorers_of(folders), METRICS)

@@ -138,10 +138,10 @@ def _folders_of_tasks(root: Path, depth: int) -> Iterator[Path]:
     inner = sorted(path for path in root.iterdir() if path.is_dir())
     if any(map(is_task, inner)):
         yield root
-        return
     if depth > 0:
         for path in inner:
-            if not path.name.startswith(".") and not path.is_symlink():
+            is_hidden = path.name.startswith(".") or path.is_symlink()
+            if not is_hidden and not is_task(path):
                 yield from _folders_of_tasks(path, depth - 1)
 
 
