@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -130,9 +131,11 @@ def clerk(
 
 
 def values(run: Run) -> dict[str, float]:
+    records = list(run.samples())
+    problems = [(record.failure, record.score_failures) for record in records]
+    assert not any(failure or scores for failure, scores in problems), problems
     return {
-        record.sample.id: record.scores["terminal-bench"].value
-        for record in run.samples()
+        record.sample.id: record.scores["terminal-bench"].value for record in records
     }
 
 
@@ -288,7 +291,9 @@ def test_an_image_is_built_where_the_folder_is_trusted(
     own_folder: Path, podman: str
 ) -> None:
     root = own_folder / "tasks"
-    write_first(root / "mini", "add-two", "1 2", base=podman)
+    # Sums of another text have an image of their own, which no earlier test has built.
+    unique = " ".join(map(str, [1, 2, *[0] * (uuid4().int % 1_000)]))
+    write_first(root / "mini", "add-two", unique, base=podman)
     with pytest.raises(TaskError, match="its image is not built.*podman build"):
         _load("mini", root, backend="podman")
     (run,) = evaluate(

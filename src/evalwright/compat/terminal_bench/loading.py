@@ -269,6 +269,7 @@ class TerminalSamples:
             "format": task.format,
             "digest": task.digest,
             "seconds": task.agent_seconds,
+            "image": settings.image,
             "environment": dict(settings.environment),
             "limits": settings.as_dict()["limits"],
         }

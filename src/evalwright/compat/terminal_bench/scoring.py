@@ -73,6 +73,7 @@ def _settings(recorded: Mapping[str, Any]) -> SandboxSettings:
     known = limits if isinstance(limits, Mapping) else {}
     environment = recorded.get("environment")
     return SandboxSettings(
+        image=str(recorded.get("image") or ""),
         folder=str(recorded["folder"]),
         environment=dict(environment) if isinstance(environment, Mapping) else {},
         limits=SandboxLimits(**known),
