@@ -446,6 +446,7 @@ def test_what_is_done_to_the_command_is_its_own_end(tmp_path: Path) -> None:
         "import mmap\nx = [mmap.mmap(-1, 1 << 30) for i in range(9)]\nfor m in x:\n  for i in range(0, 1 << 30, 4096): m[i] = 1",
         "import mmap, os\nf = os.open('/dev/zero', os.O_RDWR)\nm = mmap.mmap(f, 1 << 30)\nfor i in range(0, 1 << 30, 4096): m[i] = 1",
         "import ctypes, mmap, threading\ndef eat():\n  m = mmap.mmap(-1, 1 << 30)\n  for i in range(0, 1 << 30, 4096): m[i] = 1\nthreading.Thread(target=eat).start()\nctypes.CDLL(None).syscall(60 if __import__('os').uname().machine == 'x86_64' else 93, 0)",
+        "import mmap\nx = [mmap.mmap(-1, 1 << 40, mmap.MAP_PRIVATE, mmap.PROT_READ) for i in range(4)]\nfor m in x: m.madvise(15)\nwhile 1:\n  for m in x:\n    for i in range(0, 1 << 40, 2 << 20): m[i]",
         "import ctypes, mmap\nctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\nm = mmap.mmap(-1, 1 << 30)\nfor i in range(0, 1 << 30, 4096): m[i] = 1",
     ],
 )
@@ -849,7 +850,9 @@ def test_a_keeper_that_is_killed_takes_all_with_it(tmp_path: Path) -> None:
         with pytest.raises(SandboxFailed, match="no longer there"):
             await sandbox.read("x", 1)
         for _ in range(100):
-            if subprocess.run(["pgrep", "-f", f"^sleep {mark}"], check=False).returncode:
+            if subprocess.run(
+                ["pgrep", "-f", f"^sleep {mark}"], check=False
+            ).returncode:
                 return
             await asyncio.sleep(0.05)
         raise AssertionError("a process of the jail goes on")
@@ -885,7 +888,7 @@ def test_nothing_stays_when_jails_stop(tmp_path: Path) -> None:
     assert children.stdout.strip() == b"", children.stdout
 
 
-AS_NOBODY = """
+AS_ANOTHER = """
 import asyncio, sys
 from pathlib import Path
 from evalwright.sandboxes.jail import JailBackend
@@ -923,19 +926,27 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become nobody")
-def test_it_is_the_same_for_a_user_who_is_not_root(
-    secret_file: Path,
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize(
+    "other",
+    [
+        ["--reuid=65534", "--regid=65534", "--clear-groups"],
+        ["--bounding-set=-sys_admin", "--inh-caps=-sys_admin"],
+    ],
+    ids=["nobody", "root of a container"],
+)
+def test_it_is_the_same_for_users_with_fewer_rights(
+    secret_file: Path, other: list[str]
 ) -> None:
     with tempfile.TemporaryDirectory() as home:
         os.chown(home, 65534, 65534)
-        _run_as_nobody(Path(home), secret_file)
+        _run_as(other, Path(home), secret_file)
 
 
-def _run_as_nobody(home: Path, secret_file: Path) -> None:
+def _run_as(other: list[str], home: Path, secret_file: Path) -> None:
     source = Path(jail.__file__).parents[2]
-    as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-    interpreters = (sys.executable, "/usr/bin/python3")
+    as_other = ["setpriv", *other]
+    interpreters = ("/usr/bin/python3", sys.executable)
     for interpreter in interpreters:
         check = [
             interpreter,
@@ -944,7 +955,7 @@ def _run_as_nobody(home: Path, secret_file: Path) -> None:
         ]
         if (
             subprocess.run(
-                [*as_nobody, *check],
+                [*as_other, *check],
                 env={"PYTHONPATH": str(source)},
                 capture_output=True,
                 check=False,
@@ -953,10 +964,10 @@ def _run_as_nobody(home: Path, secret_file: Path) -> None:
         ):
             break
     else:
-        pytest.skip("nobody can run neither this Python nor the system's")
-    program = AS_NOBODY % {"secret": secret_file}
+        pytest.skip("this user can run neither the system's Python nor this one")
+    program = AS_ANOTHER % {"secret": secret_file}
     finished = subprocess.run(
-        [*as_nobody, interpreter, "-c", program, str(home / "a" / "b")],
+        [*as_other, interpreter, "-c", program, str(home / "a" / "b")],
         env={"PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,

@@ -167,6 +167,11 @@ def forbid_tracing() -> None:
     check(_libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "dumpable")
 
 
+def permit_tracing() -> None:
+    """Be owned by this process's user again, who was another one before."""
+    check(_libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0), "dumpable")
+
+
 def forbid_new_privileges() -> None:
     """Let no program that is started from now on have more rights than this process."""
     check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")

@@ -24,8 +24,14 @@ from typing import Any
 _HERE = Path(__file__).parent
 _BASES = ("/media", "/mnt", "/srv", "/tmp")
 """Folders that one of them is taken to build in; what is in it is hidden from this process only."""
+_NOBODY = 65534
 _FIRST_USER = 0x7C000000
 """Users of jails that root starts: numbers that no account and no container has."""
+_NAMESPACE_ADVICE = (
+    "Allow them with the sysctl user.max_user_namespaces,"
+    " kernel.unprivileged_userns_clone or kernel.apparmor_restrict_unprivileged_userns,"
+    " or, in a container, with its seccomp profile"
+)
 _PROGRAM_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _HIDDEN_PACKAGES = ("site-packages", "dist-packages")
@@ -130,17 +136,20 @@ class _Template:
     def _enter_namespaces(self) -> None:
         calls = self._calls
         if self.is_root:
-            calls.unshare(calls.NEW_MOUNTS)
-            return
+            try:
+                calls.unshare(calls.NEW_MOUNTS)
+            except PermissionError:
+                self._become_nobody()
+            else:
+                return
         user = os.geteuid()
         group = os.getegid()
         try:
             calls.unshare(calls.NEW_USERS | calls.NEW_MOUNTS)
         except OSError as error:
             raise OSError(
-                "the kernel gives no user namespace to a user who is not root (allow it"
-                " with the sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone"
-                f" or kernel.apparmor_restrict_unprivileged_userns; {error.strerror})"
+                "the kernel gives this process no user namespace"
+                f" ({os.strerror(error.errno or 0)}). {_NAMESPACE_ADVICE}"
             ) from None
         for name, text in (
             ("setgroups", "deny"),
@@ -148,6 +157,23 @@ class _Template:
             ("gid_map", f"{group} {group} 1"),
         ):
             Path("/proc/self", name).write_text(text)
+
+    def _become_nobody(self) -> None:
+        """Go on as a user without rights: this is root of a container, who has few of root's.
+
+        The kernel does not count the processes of the machine's root, whoever that is inside.
+        """
+        try:
+            os.setgroups([])
+            os.setresgid(_NOBODY, _NOBODY, _NOBODY)
+            os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+        except OSError as error:
+            raise OSError(
+                "this root has neither the right to make namespaces nor that to become"
+                f" another user ({error.strerror}). {_NAMESPACE_ADVICE}"
+            ) from None
+        self._calls.permit_tracing()
+        self.is_root = False
 
     def _find_base(self, prefix: str) -> str:
         needed = [prefix, str(_HERE.resolve())]
