@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from evalwright import tool
+import evalwright
+from evalwright import load_task, tool
 from evalwright.core.errors import (
     ConfigurationError,
     ModelError,
@@ -256,6 +258,24 @@ def test_a_sandbox_goes_on_from_its_last_snapshot(
     assert [command.split()[1] for command in redone] == ["10", "11"]
     assert resumed.answer.text == "\n".join(str(n) for n in range(14))
     assert resumed.answer.strategy["attempts"] == 1
+
+
+def test_a_snapshot_without_what_still_runs_is_not_taken(
+    backend: FolderBackend, tmp_path: Path
+) -> None:
+    def script(n_replies: int, request: Generate) -> Reply:
+        backend.n_processes = 3 if n_replies > 5 else 2  # one that was left behind
+        return in_steps(14, "echo {n} >> log.txt")(n_replies, request)
+
+    backend.n_processes = 2
+    with pytest.raises(RequestFailed):
+        act(agent(), interrupted(12, script), tmp_path)
+    resumed = act(agent(), script, tmp_path)
+    assert backend.starts == [
+        None,
+        None,
+    ]  # all was done again, the process started, too
+    assert resumed.answer.text == "\n".join(str(n) for n in range(14))
 
 
 def test_a_sample_starts_anew_where_its_state_cannot_be_had_again(
@@ -514,3 +534,56 @@ def test_a_model_that_fails_is_missing(backend: FolderBackend, tmp_path: Path) -
     with pytest.raises(RequestFailed) as failed:
         act(agent(), lambda n, request: ModelError("It is down."), tmp_path)
     assert failed.value.failure.kind == "model error"
+
+
+# -- whole runs
+
+
+@evalwright.model(name="acts", fingerprint="acts-1")
+def acts(
+    messages: list[dict[str, Any]], *, tools: Any = (), tool_choice: Any = None
+) -> dict[str, Any]:
+    """Writes a file, reads it, and submits what it read."""
+    step = sum(turn["role"] == "assistant" for turn in messages)
+    made = (
+        ("bash", {"command": "echo 42 > a.txt"}),
+        ("read_file", {"path": "a.txt"}),
+        ("submit", {"answer": str(messages[-1]["content"]).strip()}),
+    )
+    name, arguments = made[step]
+    return {"tool_calls": [{"name": name, "arguments": arguments, "id": f"c{step}"}]}
+
+
+def test_a_run_is_recorded_and_can_be_replayed(
+    backend: FolderBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    definition = {
+        "task": "acts",
+        "dataset": {
+            "rows": [{"id": "a", "question": "Six times seven?", "answer": "42"}]
+        },
+        "sample": {"input": "{{ question }}", "target": "{{ answer }}"},
+        "prompt": {"user": "{{ question }}"},
+        "sandbox": "folder",
+        "strategy": "agent",
+        "scorers": ["exact-match"],
+    }
+    path = tmp_path / "acts.yaml"
+    path.write_text(yaml.safe_dump(definition))
+    monkeypatch.chdir(tmp_path)
+    runs: list[evalwright.Run] = []
+    for name, model in (
+        ("first", acts),
+        ("second", acts),
+        ("third", "replay/runs/first"),
+    ):
+        runs += evalwright.evaluate(load_task(str(path)), model, name=name, home="home")
+    rows = [next(iter(run.rows())) for run in runs]
+    assert [row["scores"]["exact-match"]["value"] for row in rows] == [1, 1, 1]
+    assert rows[0]["prompt"] == rows[1]["prompt"] == rows[2]["prompt"]
+    assert rows[0] == {**rows[1], "timing": rows[0]["timing"]}
+    assert rows[1]["timing"]["replayed"] == [0, 1]
+    assert runs[0].data["usage"]["answers"]["trajectories"] == {"ended": {"submit": 1}}
+    by_label = {metric.label: metric for metric in runs[0].tasks[0].metrics}
+    assert by_label["steps"].estimate.value == 3
+    assert not (tmp_path / "runs" / "first" / "live.jsonl").exists()

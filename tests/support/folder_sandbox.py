@@ -133,6 +133,9 @@ class FolderSandbox(Sandbox):
         listener = socket.create_server(("127.0.0.1", 0))
         return listener, f"http://127.0.0.1:{listener.getsockname()[1]}"
 
+    async def count_processes(self) -> int | None:
+        return self._backend.n_processes  # of this machine, there would be others
+
     async def stop(self) -> None:
         for group in self._groups:
             self._end(group)
@@ -149,6 +152,7 @@ class FolderBackend(SandboxBackend):
     def __init__(self) -> None:
         self.executed: list[list[str]] = []
         self.starts: list[Snapshot | None] = []
+        self.n_processes: int | None = None
         self.refusal = ""
         self.is_broken = False
 

@@ -32,8 +32,6 @@ CHEAP_SECONDS = 0.05
 """A snapshot that takes no longer is always worth it."""
 MAX_SNAPSHOT_SHARE = 0.1
 """The greatest share of the time that goes into snapshots that take longer."""
-_COUNT_SECONDS = 10.0
-_COUNT_PROCESSES = "n=0; for p in /proc/[0-9]*; do n=$((n+1)); done; echo $n"
 
 _idle_processes: dict[tuple[str, str], int] = {}
 """By backend and image, how many processes a sandbox has in which nothing was started."""
@@ -213,7 +211,7 @@ class SampleSandbox:
 
     async def _count_idle(self, sandbox: Sandbox) -> None:
         if self._kind not in _idle_processes:
-            count = await _processes_of(sandbox)
+            count = await sandbox.count_processes()
             if count is not None:
                 _idle_processes[self._kind] = count
 
@@ -221,7 +219,7 @@ class SampleSandbox:
         idle = _idle_processes.get(self._kind)
         if idle is None:
             return False
-        count = await _processes_of(self.started())
+        count = await self.started().count_processes()
         return count is not None and count > idle
 
 
@@ -239,12 +237,3 @@ def _scratch_folder() -> str:
     folder = mkdtemp(prefix="evalwright-")
     atexit.register(rmtree, folder, ignore_errors=True)
     return folder
-
-
-async def _processes_of(sandbox: Sandbox) -> int | None:
-    """Count the processes in a sandbox; None where they cannot be counted."""
-    executed = await sandbox.exec(
-        ["bash", "-c", _COUNT_PROCESSES], seconds=_COUNT_SECONDS
-    )
-    digits = executed.stdout.decode("utf-8", "replace").strip()
-    return int(digits) if digits.isdecimal() and len(digits) < 9 else None
