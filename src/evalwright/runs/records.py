@@ -20,6 +20,7 @@ from evalwright.core.samples import (
 from evalwright.core.tools import ToolDefinition
 
 TOOL_CALLS = "tool_calls"
+REPLAYED = "replayed"
 """The calls that a strategy carried out; in `timing`, the seconds of each."""
 
 
@@ -124,6 +125,13 @@ def _answer_dict(answer: Answer) -> dict[str, Any]:
         seconds = [call.pop("seconds", 0.0) for call in calls]
         fields["strategy"] = {**answer.strategy, TOOL_CALLS: calls}
         fields["timing"][TOOL_CALLS] = seconds
+        replayed = [
+            index
+            for index, call in enumerate(calls)
+            if call.pop(REPLAYED, False)  # as the times, another one in each run
+        ]
+        if replayed:
+            fields["timing"][REPLAYED] = replayed
     fields["responses"] = responses
     return fields
 
@@ -134,10 +142,15 @@ def _strategy_from(row: Mapping[str, Any]) -> Mapping[str, Any]:
     if TOOL_CALLS not in strategy:
         return strategy
     seconds = row["timing"].get(TOOL_CALLS, ())
+    replayed = set(row["timing"].get(REPLAYED, ()))
     calls = [
-        {**call, "seconds": spent}
-        for call, spent in zip(
-            strategy[TOOL_CALLS], chain(seconds, repeat(0.0)), strict=False
+        {
+            **call,
+            **({REPLAYED: True} if index in replayed else {}),
+            "seconds": spent,
+        }
+        for index, (call, spent) in enumerate(
+            zip(strategy[TOOL_CALLS], chain(seconds, repeat(0.0)), strict=False)
         )
     ]
     return {**strategy, TOOL_CALLS: calls}
