@@ -5,6 +5,7 @@ that prints, so that no `exit` in there passes a check.
 """
 
 import json
+import os
 import subprocess
 import sys
 import unittest
@@ -33,13 +34,18 @@ def run(command, stdin="", folder=WORK, environment=None):
         command,
         input=stdin,
         cwd=folder,
-        env=environment,
+        env=environment or as_usual(),
         capture_output=True,
         text=True,
         encoding="utf-8",
         errors="surrogateescape",
         timeout=SECONDS,
     )
+
+
+def as_usual():
+    """Return the variables of programs that the model wrote: their folder is on their path."""
+    return {name: text for name, text in os.environ.items() if name != "PYTHONSAFEPATH"}
 
 
 def output(command, stdin="", folder=WORK):
