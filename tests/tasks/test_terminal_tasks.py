@@ -105,4 +105,3 @@ def test_scores(
     assert set(outcomes) == set(IDS)
     wrong = {name: why for name, (worth, why) in outcomes.items() if worth != value}
     assert not wrong
-
