@@ -261,7 +261,9 @@ class JailSandbox(Sandbox):
                     f" {self._folder}: {reply.head['error']}."
                 )
             reference = str(reply.head["digest"])
-            return await asyncio.to_thread(stored.publish, JailBackend.name, reference)
+            return await asyncio.to_thread(
+                stored.publish, JailBackend.name, reference
+            )
         finally:
             stored.close()
 
@@ -365,9 +367,7 @@ class JailSandbox(Sandbox):
         for level, kind, packed in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 numbers = array.array("i")
-                numbers.frombytes(
-                    packed[: len(packed) - len(packed) % numbers.itemsize]
-                )
+                numbers.frombytes(packed[: len(packed) - len(packed) % numbers.itemsize])
                 self._received.extend(numbers)
         if not piece:
             self._end("all of it ended, which no command inside can bring about")
@@ -440,8 +440,18 @@ class _Starter:
     def __init__(self) -> None:
         self.process_number = os.getpid()
         self._lock = threading.Lock()
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
+            self.missing = self._start(theirs)
+        if self.missing:
+            self.close()
+        else:
+            self._control.settimeout(_SEND_SECONDS)
+
+    def _start(self, theirs: socket.socket) -> str:
+        """Start the process, and return what this machine lacks; "" if it lacks nothing."""
+        try:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-B", str(_STARTER)],
                 stdin=theirs.fileno(),
@@ -451,24 +461,20 @@ class _Starter:
                 env={"LC_ALL": "C.UTF-8"},
                 start_new_session=True,
             )
-        self._control = ours
-        ours.settimeout(_START_SECONDS)
-        try:
-            text = ours.recv(65536)
+            theirs.close()
+            self._control.settimeout(_START_SECONDS)
+            text = self._control.recv(65536)
             report = json.loads(text or b'{"missing": "the starter of jails ended"}')
         except (OSError, ValueError) as error:
-            report = {"missing": f"the starter of jails gave no answer ({error})"}
-        self.missing: str = report["missing"]
-        if self.missing:
-            self.close()
-        else:
-            ours.settimeout(_SEND_SECONDS)
+            return f"the starter of jails gave no answer ({error})"
+        return str(report["missing"])
 
     @property
     def is_running(self) -> bool:
         """Whether it can start jails."""
-        is_ours = self.process_number == os.getpid()
-        return is_ours and (bool(self.missing) or self._process.poll() is None)
+        if self.process_number != os.getpid():
+            return False
+        return self._process is None or bool(self.missing) or self._process.poll() is None
 
     def send(self, plan: dict[str, Any], descriptors: Sequence[int]) -> None:
         """Have a jail started.
@@ -488,7 +494,7 @@ class _Starter:
     def close(self) -> None:
         """End the starter, and all jails with it."""
         self._control.close()
-        if self.process_number != os.getpid():
+        if self._process is None or self.process_number != os.getpid():
             return
         try:
             self._process.wait(5.0)
@@ -583,3 +589,5 @@ def _write_all(descriptor: int, content: bytes) -> None:
     view = memoryview(content)
     while view:
         view = view[os.write(descriptor, view) :]
+
+

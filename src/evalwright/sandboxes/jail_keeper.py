@@ -41,6 +41,8 @@ _OPEN_FILES = 1024
 _TRUSTED_PROCESSES = 2
 """The keeper and the first process, which the kernel counts among the jail's processes."""
 _INODES_PER_MB = 512
+_STACK_BYTES = 8 << 20
+"""Of a thread; only what is used of it is memory."""
 _MOST_TERMINALS = 32
 _NOT_FOUND = 127
 _NOT_RUNNABLE = 126
@@ -375,11 +377,19 @@ class _Command:
 
 
 class _Process(NamedTuple):
-    """A process inside, as /proc shows it."""
+    """A process inside, as /proc shows it.
+
+    Attributes:
+        number: its number inside.
+        parent: that of its parent.
+        started: when it started, in ticks of the kernel's clock.
+        folder: where /proc shows its memory.
+    """
 
     number: int
     parent: int
     started: int
+    folder: str
 
 
 class _Keeper:
@@ -574,9 +584,7 @@ class _Keeper:
             descriptor = jail_calls.open_inside(path, flags, permissions)
         except OSError as error:
             if error.errno == errno.ENXIO:
-                raise ValueError(
-                    "it is a pipe, a socket or a device, not a file"
-                ) from None
+                raise ValueError("it is a pipe, a socket or a device, not a file") from None
             raise
         try:
             status = os.fstat(descriptor)
@@ -585,9 +593,7 @@ class _Keeper:
             if not stat.S_ISREG(status.st_mode):
                 raise ValueError("it is a pipe, a socket or a device, not a file")
             if jail_calls.filesystem_of(descriptor) == jail_calls.PROC_FILESYSTEM:
-                raise ValueError(
-                    "it is a file of /proc, which only programs inside read"
-                )
+                raise ValueError("it is a file of /proc, which only programs inside read")
             if head["mode"] == "write":
                 os.ftruncate(descriptor, 0)
                 os.fchmod(descriptor, 0o755 if head["is_executable"] else 0o644)
@@ -637,9 +643,7 @@ class _Keeper:
                 os.close(descriptor)
             raise
         if process == 0:
-            self._run_child(
-                head, [stdin_read, stdout_write, stderr_write], status_write
-            )
+            self._run_child(head, [stdin_read, stdout_write, stderr_write], status_write)
         for descriptor in (stdin_read, stdout_write, stderr_write, status_write):
             os.close(descriptor)
         outputs = [
@@ -690,7 +694,7 @@ class _Keeper:
     def _limit(self) -> None:
         processes = self._processes + _TRUSTED_PROCESSES
         for limit, most in (
-            (resource.RLIMIT_DATA, self._memory_bytes),
+            (resource.RLIMIT_DATA, self._memory_bytes + self._processes * _STACK_BYTES),
             (resource.RLIMIT_FSIZE, self._disk_bytes),
             (resource.RLIMIT_NOFILE, _OPEN_FILES),
             (resource.RLIMIT_NPROC, processes),
@@ -825,10 +829,10 @@ class _Keeper:
         processes = list(_processes())
         if not self._commands:
             self._has_leftovers = bool(processes)
-        resident = sum(self._resident_bytes(process.number) for process in processes)
+        resident = sum(self._resident_bytes(process.folder) for process in processes)
         if resident <= self._memory_bytes:
             return
-        sizes = {process: _used_bytes(process.number) for process in processes}
+        sizes = {process: _used_bytes(process.folder) for process in processes}
         n_used = sum(sizes.values())
         for process in sorted(processes, key=lambda process: -sizes[process]):
             if n_used <= self._memory_bytes:
@@ -841,9 +845,9 @@ class _Keeper:
             _kill(process.number)
             n_used -= sizes[process]
 
-    def _resident_bytes(self, number: int) -> int:
+    def _resident_bytes(self, folder: str) -> int:
         try:
-            with open(f"/proc/{number}/statm", "rb") as file:
+            with open(f"{folder}/statm", "rb") as file:
                 return int(file.read().split()[1]) * self._page_bytes
         except (OSError, IndexError, ValueError):
             return 0
@@ -864,7 +868,9 @@ class _Keeper:
             time.sleep(0.0005)
         self._kill_all()
 
-    def _tree_of(self, command: _Command, processes: list[_Process]) -> list[_Process]:
+    def _tree_of(
+        self, command: _Command, processes: list[_Process]
+    ) -> list[_Process]:
         """List the processes of a command: born after its start, and of nothing older.
 
         A process whose parent has ended is a child of the first process: whose it was, nobody can
@@ -923,21 +929,43 @@ def _processes() -> Iterator[_Process]:
     for name in os.listdir("/proc"):
         if not name.isdecimal():
             continue
+        folder = f"/proc/{name}"
         try:
-            with open(f"/proc/{name}/stat", "rb") as file:
+            with open(f"{folder}/stat", "rb") as file:
+                text = file.read()
+            fields = text[text.rfind(b")") + 2 :].split()
+            if fields[0] in (b"Z", b"X"):
+                folder = _folder_of_thread(folder, n_threads=int(fields[17]))
+        except OSError:
+            continue
+        if folder:
+            yield _Process(int(name), int(fields[1]), int(fields[19]), folder)
+
+
+def _folder_of_thread(folder: str, n_threads: int) -> str:
+    """Return where /proc shows a living thread of a process whose first thread has ended.
+
+    Without threads, the process has ended, and only its parent has not noticed: "".
+    """
+    if n_threads <= 1:
+        return ""
+    for name in os.listdir(f"{folder}/task"):
+        thread = f"{folder}/task/{name}"
+        try:
+            with open(f"{thread}/stat", "rb") as file:
                 text = file.read()
         except OSError:
             continue
-        fields = text[text.rfind(b")") + 2 :].split()
-        if fields[0] not in (b"Z", b"X"):
-            yield _Process(int(name), int(fields[1]), int(fields[19]))
+        if text[text.rfind(b")") + 2 :][:1] not in (b"Z", b"X"):
+            return thread
+    return ""
 
 
-def _used_bytes(number: int) -> int:
+def _used_bytes(folder: str) -> int:
     """Return the memory of a process, with its share of what it shares with others."""
     n_kilobytes = 0
     try:
-        with open(f"/proc/{number}/smaps_rollup", "rb") as file:
+        with open(f"{folder}/smaps_rollup", "rb") as file:
             for row in file:
                 if row.startswith((b"Pss_Anon:", b"Pss_Shmem:", b"SwapPss:")):
                     n_kilobytes += int(row.split()[1])
@@ -957,7 +985,9 @@ def _kill(number: int) -> None:
     os.close(handle)
 
 
-def _execute(argv: list[bytes], environment: dict[bytes, bytes], folder: str) -> None:
+def _execute(
+    argv: list[bytes], environment: dict[bytes, bytes], folder: str
+) -> None:
     """Replace this process by a program, or say on its standard error why that cannot be."""
     try:
         os.chdir(folder)

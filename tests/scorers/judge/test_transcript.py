@@ -193,7 +193,7 @@ def test_injections_stay_in_the_material(place: str, injection: Any) -> None:
     def repeats(question: Asked) -> str:
         read = question.material[key]
         # The reasoning of a last reply is none of what was done.
-        assert read == text or (place == "reply" and text.endswith(read))
+        assert read == text or (place == "reply" and read in text)
         assert set(question.criteria) == {"c1", "c2"}
         return text
 

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from evalwright.core.actions import actions_of
@@ -18,7 +19,7 @@ from evalwright.core.ask import Ask
 from evalwright.core.errors import Failure, RequestFailed
 from evalwright.core.outcomes import ANSWERED, explanation_of
 from evalwright.core.samples import Answer, NoScore, Sample, Score
-from evalwright.sandboxes.backends import started
+from evalwright.sandboxes.backends import has_snapshot, started
 from evalwright.sandboxes.protocol import (
     Sandbox,
     SandboxPathError,
@@ -138,14 +139,23 @@ async def opened(snapshot: Snapshot, ask: Ask) -> AsyncIterator[Sandbox]:
     limits = replace(settings.limits, disk_mb=settings.limits.disk_mb + SCORERS_DISK_MB)
     settings = replace(settings, backend=snapshot.backend, network=False, limits=limits)
     try:
-        home = snapshot_home(actions_of(ask))
-        async with started(settings, home, snapshot) as sandbox:
+        async with started(settings, _home_with(snapshot, ask), snapshot) as sandbox:
             await _forget_settings(sandbox)
             yield sandbox
     except SnapshotMissing as error:
         raise RequestFailed(
             Failure("state missing", "sandbox", _where_it_was(snapshot, error))
         ) from None
+
+
+def _home_with(snapshot: Snapshot, ask: Ask) -> Path:
+    """Return the home folder that has a snapshot: the run's, or this process's own.
+
+    The latter has those of strategies of which nothing is stored, as for a simulated model.
+    """
+    home = snapshot_home(actions_of(ask))
+    own = snapshot_home(None)
+    return own if has_snapshot(own, snapshot) else home
 
 
 def environment(sandbox: Sandbox, **variables: str) -> dict[str, str]:
