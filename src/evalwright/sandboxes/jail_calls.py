@@ -147,9 +147,7 @@ def forbid_capabilities() -> None:
     for capability in range(_LAST_CAPABILITY + 1):
         if _libc.prctl(_PR_CAPBSET_READ, capability, 0, 0, 0) < 0:
             break
-        check(
-            _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0), "capability bounding"
-        )
+        check(_libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0), "capability bounding")
     check(
         _libc.prctl(_PR_SET_SECUREBITS, _SECURE_ROOT_IS_NOBODY, 0, 0, 0), "secure bits"
     )
@@ -185,10 +183,11 @@ def open_inside(path: str, flags: int, mode: int = 0) -> int:
     """Open a file without following the links of /proc that lead to processes' files."""
     how = struct.pack("3Q", flags, mode, RESOLVE_NO_MAGIC_LINKS)
     status = _libc.syscall(_OPENAT2, _AT_CURRENT, os.fsencode(path), how, len(how))
-    if status < 0:
+    descriptor = int(status)
+    if descriptor < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
-    return status
+    return descriptor
 
 
 def filesystem_of(descriptor: int) -> int:

@@ -357,7 +357,7 @@ class _Starter:
         mapped: int,
     ) -> None:
         template = self._template
-        root = self._keeper.RootPlan(
+        root = self._keeper.jail_root.RootPlan(
             base=template.base,
             folders=template.folders,
             files=template.files,
