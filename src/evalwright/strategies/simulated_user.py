@@ -262,7 +262,7 @@ def read_script(listed: Any) -> list[Rule]:
 def _read_rule(entry: Any, number: int) -> Rule:
     if not isinstance(entry, Mapping):
         raise ConfigurationError(
-            f"Rule {number} of the simulated user's script is no mapping."
+            f"Rule {number} of the simulated user's script is not a mapping."
         )
     check_known(
         f"key of rule {number} of the simulated user's script", list(entry), _RULE_KEYS

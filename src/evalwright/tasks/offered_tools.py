@@ -168,7 +168,10 @@ def _add_program(
     renderer: Renderer,
 ) -> None:
     """Add tools that a program in the sandbox carries out."""
-    check_known("key of tools of a program", list(entry), _PROGRAM_KEYS)
+    try:
+        check_known("key of the tools of a program", list(entry), _PROGRAM_KEYS)
+    except UnknownName as error:
+        raise ConfigurationError(str(error)) from None
     command = entry["command"]
     is_command = isinstance(command, list | tuple) and command
     if not is_command or not all(isinstance(word, str) and word for word in command):

@@ -43,7 +43,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
         is_pair = isinstance(change, list | tuple) and len(change) == 2
         if not is_pair or not isinstance(change[0], list | tuple) or not change[0]:
             raise ConfigurationError(
-                "A change is a list of a path and what stands there afterwards, such as"
+                "A change is a list of a path and the content of that place at the end, such as"
                 f" [[orders, S-1, status], returned], not {change!r:.80}."
             )
 
