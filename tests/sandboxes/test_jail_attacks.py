@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import io
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from evalwright.sandboxes.backends import started
 from evalwright.sandboxes.protocol import (
     Executed,
     Sandbox,
+    SandboxFailed,
     SandboxLimits,
     SandboxPathError,
     SandboxSettings,
@@ -188,6 +190,7 @@ def test_it_is_refused(tmp_path: Path, command: str) -> None:
         "unshare(0x10000000)",
         "unshare(0x20000)",
         "syscall(56, 0x10000000 | 17, 0, 0, 0, 0)",
+        "syscall(56, 0x8000 | 17, 0, 0, 0, 0)",
         "syscall(435, b'\\0' * 88, 88)",
         "syscall(308, 0, 0)",
         "syscall(250, 0, -3, 1)",
@@ -827,6 +830,43 @@ def test_a_starter_that_was_killed_is_started_again(tmp_path: Path) -> None:
     process.kill()
     process.wait()
     assert run_bash(tmp_path, "echo again").stdout == b"again\n"
+
+
+def test_a_keeper_that_is_killed_takes_all_with_it(tmp_path: Path) -> None:
+    async def act(sandbox: Sandbox) -> None:
+        mark = f"8642.{os.getpid()}"
+        await bash(sandbox, f"setsid sleep {mark} >/dev/null 2>&1 &")
+        waiting = asyncio.create_task(bash(sandbox, f"sleep {mark}"))
+        await bash(sandbox, "true")
+        starter = jail._starter()._process
+        assert starter is not None
+        listed = ["ps", "-o", "pid=", "--ppid", str(starter.pid)]
+        keepers = subprocess.run(listed, capture_output=True, check=True).stdout.split()
+        assert len(keepers) == 1
+        os.kill(int(keepers[0]), signal.SIGKILL)
+        with pytest.raises(SandboxFailed, match="no longer there"):
+            await waiting
+        with pytest.raises(SandboxFailed, match="no longer there"):
+            await sandbox.read("x", 1)
+        for _ in range(100):
+            if subprocess.run(["pgrep", "-f", f"^sleep {mark}"], check=False).returncode:
+                return
+            await asyncio.sleep(0.05)
+        raise AssertionError("a process of the jail goes on")
+
+    in_jail(tmp_path, act)
+
+
+def test_a_path_of_a_thousand_folders(tmp_path: Path) -> None:
+    async def act(sandbox: Sandbox) -> None:
+        with pytest.raises(SandboxPathError):
+            await sandbox.write("a/" * 2000 + "x", b"")
+        with pytest.raises(SandboxPathError):
+            await sandbox.write("a/" * 200_000 + "x", b"")
+        await sandbox.write("b/" * 300 + "x", b"deep")
+        assert await sandbox.read("b/" * 300 + "x", 10) == b"deep"
+
+    in_jail(tmp_path, act)
 
 
 def test_nothing_stays_when_jails_stop(tmp_path: Path) -> None:

@@ -216,7 +216,8 @@ _UNKNOWN = 0x00050000 | 38
 _KILL = 0x80000000
 _NUMBER_OFFSET = 0
 _MACHINE_OFFSET = 4
-_NAMESPACE_FLAGS = 0x7E020080
+_REFUSED_CLONE_FLAGS = 0x7E020080 | 0x8000
+"""New namespaces, and children that are not the caller's but its parent's."""
 _REFUSED_TERMINAL_CALLS = (0x5412, 0x541C, 0x5423)
 """Put input into a terminal, command the console, change the terminal's discipline."""
 _PERSONALITIES = (0, 0xFFFFFFFF, 0x0040000)
@@ -259,9 +260,9 @@ def build_filter() -> bytes:
             steps += [_step(_EQUAL, number, 0, 1), refuse]
         return [*steps, allow]
 
-    new_namespaces = _step(_HAS_BITS, _NAMESPACE_FLAGS, 0, 1)
+    has_refused_flags = _step(_HAS_BITS, _REFUSED_CLONE_FLAGS, 0, 1)
     bounded = {
-        "clone": [_load_argument(0), new_namespaces, refuse, allow],
+        "clone": [_load_argument(0), has_refused_flags, refuse, allow],
         "ioctl": all_but(1, _REFUSED_TERMINAL_CALLS),
         "personality": only(0, _PERSONALITIES),
         "socket": only(0, _SOCKET_FAMILIES),

@@ -37,7 +37,10 @@ _IDLE_TICK_SECONDS = 0.2
 _GRACE_SECONDS = 0.1
 """How long output is awaited after a command's end from what it left behind."""
 _PIECE_BYTES = 1 << 16
-_KILL_ROUNDS = 40
+_GENTLE_KILL_ROUNDS = 40
+"""After so many looks at what is left of a command, everything in the jail is ended."""
+_KILL_ROUNDS = 60
+_KILL_PAUSE_SECONDS = 0.0005
 _OPEN_FILES = 1024
 _TRUSTED_PROCESSES = 2
 """The keeper and the first process, which the kernel counts among the jail's processes."""
@@ -312,7 +315,7 @@ class _Keeper:
                 self._snapshot(head)
             elif kind == "listen":
                 self._listen(head)
-        except (OSError, ValueError) as error:
+        except Exception as error:
             reason = getattr(error, "strerror", None) or str(error)
             number = getattr(error, "errno", None) or 0
             self._send({"id": head["id"], "error": reason, "errno": number})
@@ -646,14 +649,15 @@ class _Keeper:
         """
         with contextlib.suppress(OSError):
             signal.pidfd_send_signal(command.handle, signal.SIGKILL)
-        for _ in range(_KILL_ROUNDS):
+        for number in range(_KILL_ROUNDS):
             tree = self._tree_of(command, list(jail_processes.processes()))
             if not tree:
                 return
             for process in tree:
                 jail_processes.kill(process.number)
-            time.sleep(0.0005)
-        self._kill_all()
+            if number >= _GENTLE_KILL_ROUNDS:
+                self._kill_all()
+            time.sleep(_KILL_PAUSE_SECONDS)
 
     def _tree_of(
         self, command: _Command, processes: list[jail_processes.Process]
@@ -686,10 +690,12 @@ class _Keeper:
         return tree
 
     def _kill_all(self) -> None:
+        """End every process inside at once, but the first."""
         helper = os.fork()
         if helper == 0:
             with contextlib.suppress(OSError):
-                os.kill(-1, signal.SIGKILL)
+                if os.getppid() == 0:  # in the jail, where the keeper has no number
+                    os.kill(-1, signal.SIGKILL)
             os._exit(0)
         os.waitpid(helper, 0)
 

@@ -42,10 +42,11 @@ def processes() -> Iterator[Process]:
             fields = text[text.rfind(b")") + 2 :].split()
             if fields[0] in (b"Z", b"X"):
                 folder = _folder_of_thread(folder, n_threads=int(fields[17]))
-        except OSError:
-            continue
+            process = Process(int(name), int(fields[1]), int(fields[19]), folder)
+        except (OSError, IndexError, ValueError):
+            continue  # it has just ended
         if folder:
-            yield Process(int(name), int(fields[1]), int(fields[19]), folder)
+            yield process
 
 
 def _folder_of_thread(folder: str, n_threads: int) -> str:
