@@ -35,10 +35,10 @@ Act = Callable[[str, int], Any]
 """What an agent does at a step of a row: a text, or a mapping of `call` and `arguments`."""
 
 
-def agent_that(
+def replies_of(
     act: Act, user: Callable[[tuple[Message, ...]], str] | None = None
-) -> Any:
-    """A model that acts so; in the role of the user it replies as `user` says."""
+) -> Callable[[Request], Response]:
+    """The replies of a model that acts so; in the role of the user it says what `user` says."""
 
     def reply(request: Request) -> Response:
         assert isinstance(request, Generate)
@@ -54,7 +54,12 @@ def agent_that(
         call = ToolCall(action["call"], json.dumps(action["arguments"]), f"c{step}")
         return Response("", tool_calls=(call,), finish_reason="tool_calls")
 
-    return ScriptedModel(reply)
+    return reply
+
+
+def agent_that(*acts: Any) -> ScriptedModel:
+    """A model with these replies."""
+    return ScriptedModel(replies_of(*acts))
 
 
 def run_of(act: Act, **settings: Any) -> Any:
@@ -64,13 +69,13 @@ def run_of(act: Act, **settings: Any) -> Any:
     return run
 
 
-def labels(run: Any) -> dict[str, str]:
+def labels(run: Any) -> dict[str, tuple[float, str, str]]:
     outcomes = {}
     for record in run.samples():
         assert record.failure is None, record.failure
         score = record.scores["service-outcome"]
         outcomes[record.sample.id] = (score.value, score.label, score.explanation)
-    return outcomes  # type: ignore[return-value]
+    return outcomes
 
 
 def perfect(row: str, step: int) -> Any:
@@ -83,7 +88,7 @@ def test_twelve_rows_of_five_desks() -> None:
     assert len({row["desk"] for row in ROWS}) == 5
     kinds = Counter(row["kind"] for row in ROWS)
     assert set(kinds) == {
-        "change of mind", "partly", "refusal", "somebody else's data", "wrong facts",
+        "change of mind", "partly", "refusal", "another person's data", "wrong facts",
     }  # fmt: skip
 
 
@@ -198,6 +203,7 @@ def test_a_model_plays_the_user_and_sees_neither_policy_nor_calls(
     )
     (record,) = run.samples()
     assert record.failure is None, record.failure
+    assert record.answer is not None
     assert record.scores["service-outcome"].value == 1.0
     assert record.answer.strategy["user"] == {"turns": 3, "ended": "user"}
     texts = "\n".join(turn.text for messages in seen for turn in messages)
@@ -205,5 +211,26 @@ def test_a_model_plays_the_user_and_sees_neither_policy_nor_calls(
     assert "Keep to this policy" not in texts
     assert "Elveveien" not in texts
     assert seen[-1][-1].text.startswith("I'm sorry, there are no vouchers")
-    agents = [turn.text for turn in record.answer.prompt if turn.role == "user"]
-    assert agents == [row["opening"], *lines]
+    prompt: Any = record.answer.prompt
+    users = [turn.text for turn in prompt if turn.role == "user"]
+    assert users == [row["opening"], *lines]
+
+
+def test_an_agent_that_is_right_every_other_time_has_half_the_accuracy_and_no_pass_2(
+    own_folder: Path,
+) -> None:
+    def reply(request: Request) -> Response:
+        assert isinstance(request, Generate)
+        return replies_of(perfect if request.draw == 0 else doing_nothing)(request)
+
+    metrics = ["accuracy", {"name": "both", "use": "pass^k", "k": 2}]
+    overrides = {
+        "answer.draws": 2,
+        "answer.temperature": 0.7,
+        "metrics": metrics,
+    }
+    task = load_task("service-scripted", chat=True, overrides=overrides)
+    (run,) = evaluate(task, ScriptedModel(reply))
+    metric_by_name = run["service-scripted"].metrics
+    assert metric_by_name["accuracy"].value == 0.5
+    assert metric_by_name["both"].value == 0.0

@@ -21,7 +21,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalwright.bounded import from_json
-from evalwright.core.errors import ConfigurationError, UsageError, check_known, closest
+from evalwright.core.errors import (
+    ConfigurationError,
+    UnknownName,
+    UsageError,
+    check_known,
+    closest,
+)
 from evalwright.core.private import check_ordinary
 from evalwright.core.samples import Sample
 from evalwright.core.tools import ToolDefinition
