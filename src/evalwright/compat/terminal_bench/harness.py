@@ -62,6 +62,10 @@ import subprocess
 import sys
 
 PLACE = os.environ.get("TERMINAL_BENCH_PLACE", "/opt/terminal-bench")
+INDEXES = (
+    "-i", "--index-url", "--extra-index-url", "--index", "--default-index", "-f",
+    "--find-links", "-t", "--target", "-p", "--python",
+)
 TEST_PACKAGES = {"pytest", "pytest-json-ctrf", "pip", "setuptools", "wheel", "uv"}
 program = os.path.basename(sys.argv[0])
 arguments = sys.argv[1:]
@@ -89,7 +93,11 @@ def check_modules(names):
         bare = re.split(r"[=<>~!\\[; ]", name)[0].lower().replace("_", "-")
         if bare in TEST_PACKAGES or bare in ("", "."):
             continue
-        if importlib.util.find_spec(bare.replace("-", "_")) is None:
+        try:
+            is_here = importlib.util.find_spec(bare.replace("-", "_")) is not None
+        except (ImportError, ValueError):
+            is_here = False
+        if not is_here:
             unmet("the Python package " + bare)
 
 
@@ -151,7 +159,7 @@ elif program in ("pip", "pip3"):
         sys.exit(0)
     if any(word in ("-r", "--requirement", "-e") for word in arguments):
         unmet("pip " + " ".join(arguments))
-    check_modules(named(arguments[1:], ("-i", "--index-url", "-f", "--find-links", "-t")))
+    check_modules(named(arguments[1:], INDEXES))
 elif program == "uvx":
     options = {"-p", "--python", "-w", "--with", "--from"}
     while arguments and arguments[0].startswith("-"):
@@ -163,11 +171,11 @@ elif program == "uvx":
 elif program == "uv":
     verb = arguments[0] if arguments else ""
     if verb == "pip":
-        check_modules(named(arguments[2:], ("-i", "--index-url", "-p", "--python")))
+        check_modules(named(arguments[2:], INDEXES))
     elif verb == "add":
         if any(word in ("-r", "--requirements") for word in arguments):
             unmet("uv " + " ".join(arguments))
-        check_modules(named(arguments[1:], ("-p", "--python")))
+        check_modules(named(arguments[1:], INDEXES))
     elif verb == "venv":
         names = named(arguments[1:], ("-p", "--python"))
         folder = os.path.join(names[0] if names else ".venv", "bin")
