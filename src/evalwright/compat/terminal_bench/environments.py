@@ -41,6 +41,8 @@ PROCESSES = 256
 DISK_MB = 1_024
 COMMAND_SECONDS = 180.0
 DEFAULT_FOLDER = "/app"
+ENVIRONMENT = {"TAR_OPTIONS": "--no-same-owner"}
+"""Root in a jail is the only user there is, so archives cannot be unpacked as another's."""
 STAGE = "/tmp/terminal-bench-build"
 """Where files wait for their step; it is gone when the model begins."""
 
@@ -107,7 +109,7 @@ def environment_of(
     settings = SandboxSettings(
         backend=backend,
         folder=folder,
-        environment=build.environment,
+        environment={**ENVIRONMENT, **build.environment},
         limits=limits,
     )
     files = [
