@@ -25,12 +25,14 @@ from evalwright.compat.terminal_bench.task_folders import (
     tree_of,
 )
 from evalwright.extend import (
+    TaskError,
+    is_within,
+)
+from evalwright.extend.acting import (
     PlannedFile,
     SandboxLimits,
     SandboxPlan,
     SandboxSettings,
-    TaskError,
-    is_within,
 )
 
 JAIL = "jail"

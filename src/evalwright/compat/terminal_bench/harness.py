@@ -16,7 +16,12 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from evalwright.extend import ConfigurationError, PlannedFile
+from evalwright.extend import (
+    ConfigurationError,
+)
+from evalwright.extend.acting import (
+    PlannedFile,
+)
 
 PLACE = "/opt/terminal-bench"
 """The folder in the sandbox; the scorer clears it before it puts this in."""
@@ -54,7 +59,7 @@ _STAND_INS = [
 _DISTRIBUTION = Path("/var/lib/dpkg/info")
 
 STAND_IN = '''#!/usr/bin/env python3
-"""Stands in for a program that fetches something, where there is no network."""
+"""In place of a program that fetches something, where there is no network."""
 import importlib.util
 import os
 import re

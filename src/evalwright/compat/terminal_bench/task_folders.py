@@ -18,7 +18,12 @@ from typing import Any
 
 import yaml
 
-from evalwright.extend import TaskError, parse_yaml, regular_file, reraise_as
+from evalwright.extend import (
+    TaskError,
+    parse_yaml,
+    regular_file,
+    reraise_as,
+)
 
 FIRST_FORMAT = "terminal-bench"
 HARBOR = "harbor"
