@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import os
 import shutil
 import socket
 import subprocess
 import sys
+import tarfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -172,6 +174,15 @@ def test_commands_files_and_a_snapshot(engine: str, image: str, tmp_path: Path) 
                 pass
 
     asyncio.run(scenario())
+
+
+def _archive_of_another() -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        member = tarfile.TarInfo("theirs")
+        member.size, member.uid, member.gid = 4, 1000, 1000
+        archive.addfile(member, io.BytesIO(b"text"))
+    return stream.getvalue()
 
 
 def _remove_image(snapshot: Snapshot) -> None:

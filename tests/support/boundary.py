@@ -1,5 +1,5 @@
-"""What `compat` imports from inside: everything but `evalwright`, `evalwright.extend`,
-`evalwright.statistics` and itself.
+"""What `compat` imports from inside: everything but `evalwright`, `evalwright.extend` with
+its `acting`, `evalwright.statistics` and itself.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SOURCE = ROOT / "src" / "evalwright"
-PUBLIC_MODULES = {"evalwright", "evalwright.extend", "evalwright.statistics"}
+PUBLIC_MODULES = {
+    *("evalwright", "evalwright.extend", "evalwright.extend.acting"),
+    "evalwright.statistics",
+}
 
 
 @cache

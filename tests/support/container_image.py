@@ -15,12 +15,59 @@ import tempfile
 from pathlib import Path
 
 NAME = "localhost/evalwright-test-image"
-VERSION = "6"
-PROGRAMS = (
-    "bash sh cat head ls mkdir rm cp mv chmod sleep env id touch wc dd tr sed grep find stat ln"
-    " readlink setsid timeout dirname tar base64 sort nproc seq python3 mkfifo yes tail printf tee"
-    " cut diff uniq date mktemp awk cmp true false kill sync ps pwd"
-).split()
+VERSION = "7"
+PROGRAMS = [
+    "bash",
+    "sh",
+    "cat",
+    "head",
+    "ls",
+    "mkdir",
+    "rm",
+    "cp",
+    "mv",
+    "chmod",
+    "sleep",
+    "env",
+    "id",
+    "touch",
+    "wc",
+    "dd",
+    "tr",
+    "sed",
+    "grep",
+    "find",
+    "stat",
+    "ln",
+    "readlink",
+    "setsid",
+    "timeout",
+    "dirname",
+    "tar",
+    "base64",
+    "sort",
+    "nproc",
+    "seq",
+    "python3",
+    "mkfifo",
+    "yes",
+    "tail",
+    "printf",
+    "tee",
+    "cut",
+    "diff",
+    "uniq",
+    "date",
+    "mktemp",
+    "awk",
+    "cmp",
+    "true",
+    "false",
+    "kill",
+    "sync",
+    "ps",
+    "pwd",
+]
 CONFIGURATION = """
 [engine]
 runtime = "{runtime}"
@@ -81,7 +128,19 @@ def _podman(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[
 
 
 def _fill(root: Path) -> None:
-    for name in "usr/bin usr/lib usr/lib64 etc tmp root var dev proc sys run".split():
+    for name in [
+        "usr/bin",
+        "usr/lib",
+        "usr/lib64",
+        "etc",
+        "tmp",
+        "root",
+        "var",
+        "dev",
+        "proc",
+        "sys",
+        "run",
+    ]:
         (root / name).mkdir(parents=True)
     (root / "tmp").chmod(0o1777)
     for link, target in {

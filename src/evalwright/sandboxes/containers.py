@@ -47,6 +47,9 @@ from evalwright.sandboxes.protocol import (
 
 OPTIONS = ("allow_tag", "user")
 """Options of a task's sandbox: whether an image may be named by a tag, and who runs commands."""
+ENVIRONMENT = {"TAR_OPTIONS": "--no-same-owner"}
+"""Variables of every command. Root without capabilities cannot give files to others, which `tar`
+would otherwise try."""
 FILE_SECONDS = 120.0
 """Most seconds of reading or writing a file."""
 START_SECONDS = 120.0
@@ -466,7 +469,7 @@ class Container(Sandbox):
         self, environment: Mapping[str, str], arguments: Sequence[str | bytes]
     ) -> list[str | bytes]:
         """Return the arguments by which the engine runs a program in the container."""
-        variables = {**self.settings.environment, **environment}
+        variables = {**ENVIRONMENT, **self.settings.environment, **environment}
         return [
             "exec",
             "--interactive",

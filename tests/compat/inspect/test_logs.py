@@ -148,9 +148,10 @@ def test_reducers(tmp_path: Path) -> None:
 
 def test_tools_choices_and_images(tmp_path: Path) -> None:
     called = records(imported("tools.eval", tmp_path))["1", 0]
-    said = [turn.text for turn in _turns(called)]
-    assert said[1].endswith('[calls add with {"x": 2, "y": 3}]')
-    assert said[2] == "[result of add]\n5"
+    turns = _turns(called)
+    (call,) = turns[1].tool_calls
+    assert (call.name, call.parsed()) == ("add", {"x": 2, "y": 3})
+    assert (turns[2].role, turns[2].tool_name, turns[2].text) == ("tool", "add", "5")
     chosen = records(imported("letters.json", tmp_path))["set/1", 0]
     assert (chosen.sample.choices[1], chosen.sample.gold, chosen.sample.targets) == (
         "two",

@@ -92,6 +92,8 @@ def test_what_cannot_be_done_is_named(line: str, reason: str) -> None:
 def test_a_script_with_structures_is_kept_whole() -> None:
     script = "for i in 1 2; do echo $i >> a; done && x=$(pwd)"
     assert doable(script, INSTALLED, ()) == (script, [])
-    kept, reasons = doable("mkdir a; apt-get install -y nothing && touch b", INSTALLED, ())
+    kept, reasons = doable(
+        "mkdir a; apt-get install -y nothing && touch b", INSTALLED, ()
+    )
     assert kept == "mkdir a\ntouch b"
     assert reasons == ["the packages nothing are not installed here"]

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from evalwright import evaluate, model, score_run
+from evalwright.compat.terminal_bench.environments import STAGE
 from evalwright.compat.terminal_bench.loading import load, names
 from evalwright.core.errors import ConfigurationError, TaskError, UnknownName
 from evalwright.runs.reader import Run
@@ -80,7 +81,7 @@ def write_first(root: Path, name: str, numbers: str, base: str = "python:3.12") 
     (folder / "docker-compose.yaml").write_text(COMPOSE)
     (folder / "Dockerfile").write_text(
         f"FROM {base}\nWORKDIR /app\nCOPY task-deps/numbers.txt /app/\n"
-        "RUN echo made > made.txt\n"
+        "RUN mkdir data && echo made > made.txt\nCOPY task-deps /app/data\n"
     )
     (folder / "task-deps/numbers.txt").write_text(numbers)
     (folder / "run-tests.sh").write_text(RUN_TESTS)
@@ -102,7 +103,9 @@ def write_harbor(root: Path, name: str) -> Path:
     (folder / "environment/Dockerfile").write_text("FROM ubuntu:24.04\nWORKDIR /app\n")
     (folder / "tests/test.sh").write_text(HARBOR_TEST)
     (folder / "tests/test_state.py").write_text(HARBOR_TESTS)
-    (folder / "solution/solve.sh").write_text("cat /solution/words.txt > /app/bees.txt\n")
+    (folder / "solution/solve.sh").write_text(
+        "cat /solution/words.txt > /app/bees.txt\n"
+    )
     (folder / "solution/words.txt").write_text("twelve bees\n")
     return folder
 
@@ -124,7 +127,9 @@ def clerk(
     question = next(turn["content"] for turn in messages if turn["role"] == "user")
     if any(turn["role"] == "tool" for turn in messages):
         return {"tool_calls": [{"name": "submit", "arguments": {"answer": "done"}}]}
-    command = "cat made.txt numbers.txt; ls /tests /opt/terminal-bench; echo 3 > sum.txt"
+    command = (
+        "cat made.txt numbers.txt; ls /tests /opt/terminal-bench; echo 3 > sum.txt"
+    )
     if "bees" in question:
         command = "echo twelve bees > bees.txt"
     return {"tool_calls": [{"name": "bash", "arguments": {"command": command}}]}
@@ -143,8 +148,12 @@ RIGHT = {"add-two": 1.0, "add-three": 0.0, "bees": 1.0}
 
 
 @needs_jail
-def test_a_folder_of_tasks_is_run_and_scored_again(root: Path, own_folder: Path) -> None:
-    (run,) = evaluate("terminal-bench:mini", clerk, name="first", dialect={"task_root": str(root)})
+def test_a_folder_of_tasks_is_run_and_scored_again(
+    root: Path, own_folder: Path
+) -> None:
+    (run,) = evaluate(
+        "terminal-bench:mini", clerk, name="first", dialect={"task_root": str(root)}
+    )
     assert values(run) == RIGHT
     (accuracy,) = run.tasks[0].metrics
     assert accuracy.estimate.value == pytest.approx(2 / 3)
@@ -167,9 +176,14 @@ def test_a_folder_of_tasks_is_run_and_scored_again(root: Path, own_folder: Path)
 @needs_jail
 def test_what_needs_a_network_says_nothing_about_the_model(root: Path) -> None:
     script = root / "mini/add-two/run-tests.sh"
-    script.write_text(script.read_text().replace("uv init", "pip install numpyy"))
+    script.write_text(script.read_text().replace("uv init", "x=1 pip install numpyy"))
+    with pytest.raises(TaskError, match="its tests: the Python packages numpyy"):
+        _load("mini/add-two", root)
     (run,) = evaluate(
-        "terminal-bench:mini/add-two", clerk, name="one", dialect={"task_root": str(root)}
+        "terminal-bench:mini/add-two",
+        clerk,
+        name="one",
+        dialect={"task_root": str(root), "ignore_build": "true"},
     )
     (record,) = run.samples()
     assert not record.scores
@@ -206,7 +220,10 @@ def test_limits_and_places_are_those_of_each_task(root: Path) -> None:
     assert recorded["limits"]["memory_mb"] == 512
     assert by_id["add-two"].metadata["difficulty"] == "easy"
     plan = task.sandbox.plan(by_id["add-two"])
-    assert [file.path for file in plan.files] == ["/app/numbers.txt"]
+    assert [file.path for file in plan.files] == [
+        f"{STAGE}/0/app/numbers.txt",
+        f"{STAGE}/1/app/data/numbers.txt",
+    ]
     assert plan.settings.folder == "/app"
     assert "words.txt" in task.sandbox.solution(by_id["bees"])
 
@@ -221,7 +238,7 @@ def test_refusals_name_the_task_and_the_step(root: Path) -> None:
         _load("mini", root)
     message = str(raised.value)
     assert "2 of 3 tasks cannot be done by jail" in message
-    assert "add-two: line 5: 'npm install left-pad' needs the network" in message
+    assert "add-two: line 6: 'npm install left-pad' needs the network" in message
     assert "-D skip_refused=true" in message
     task = _load("mini", root, skip_refused="true")
     assert [sample.id for sample in task.samples] == ["add-three"]
@@ -261,6 +278,15 @@ def test_broken_folders(root: Path, file: str, text: str, reason: str) -> None:
         _load("mini/add-two", root)
 
 
+def test_missing_tests_are_no_fault_of_the_model(root: Path) -> None:
+    (root / "mini/add-two/tests/test_outputs.py").unlink()
+    with pytest.raises(TaskError, match="its tests are missing"):
+        _load("mini/add-two", root)
+    (root / "mini/add-two/run-tests.sh").unlink()
+    with pytest.raises(TaskError, match=r"there is no run-tests\.sh"):
+        _load("mini/add-two", root)
+
+
 def test_links_lead_nowhere(root: Path, own_folder: Path) -> None:
     secret = own_folder / "secret"
     secret.write_text("of the host")
@@ -273,7 +299,7 @@ def test_links_lead_nowhere(root: Path, own_folder: Path) -> None:
         _load("mini/add-two", root)
     task = _load("mini/add-two", root, ignore_build="true")
     plan = task.sandbox.plan(task.samples[0])
-    assert [file.path for file in plan.files] == ["/app/numbers.txt"]
+    assert [file.path for file in plan.files] == [f"{STAGE}/0/app/numbers.txt"]
 
 
 @pytest.fixture
@@ -294,7 +320,7 @@ def test_an_image_is_built_where_the_folder_is_trusted(
     # Sums of another text have an image of their own, which no earlier test has built.
     unique = " ".join(map(str, [1, 2, *[0] * (uuid4().int % 1_000)]))
     write_first(root / "mini", "add-two", unique, base=podman)
-    with pytest.raises(TaskError, match="its image is not built.*podman build"):
+    with pytest.raises(TaskError, match=r"its image is not built.*podman build"):
         _load("mini", root, backend="podman")
     (run,) = evaluate(
         "terminal-bench:mini",

@@ -12,7 +12,14 @@ from typing import Any, Literal
 
 from evalwright import Message
 from evalwright.compat.recording import as_list, as_mapping
-from evalwright.extend import DatasetError, Image, Prompt, ToolCall
+from evalwright.extend import (
+    DatasetError,
+    Image,
+    Prompt,
+)
+from evalwright.extend.acting import (
+    ToolCall,
+)
 
 STOPS = {
     "max_tokens": "length",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from evalwright.compat.programs import import_later
-from evalwright.extend import Exporter, Importer
+from evalwright.extend import (
+    Exporter,
+    Importer,
+)
 
 IMPORTER = Importer(
     "Import the logs of inspect_ai in PATH: a log (.eval or .json), or a folder with"

@@ -9,7 +9,9 @@ from typing import Any
 from evalwright import Failure, Score
 from evalwright.compat.inspect.log_files import LoggedSample
 from evalwright.compat.recording import as_mapping, number
-from evalwright.extend import printable
+from evalwright.extend import (
+    printable,
+)
 
 OURS = "evalwright"
 """The key in inspect_ai's metadata that holds what only our records have."""

@@ -4,7 +4,9 @@
 one of them. The dialect is this module. Its functions load their module on first use.
 """
 
-from evalwright.extend import lazy_names
+from evalwright.extend import (
+    lazy_names,
+)
 
 right_or_wrong = frozenset({"accuracy"})
 files_from = (

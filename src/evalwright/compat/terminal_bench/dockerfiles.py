@@ -76,6 +76,12 @@ _COMPLEX = re.compile(
     r"(^|[\s;&|(])(if|for|while|until|case|function)\s|<<|\$\(|`|\|\|"
 )
 _ADDRESS = re.compile(r"\b(?:https?|ftp|git)://|git@")
+_FETCHERS = re.compile(
+    r"apt|apt-get|pip[\d.]*|uv|git|curl|wget|npm|npx|yarn|conda|mamba|cargo|go|gem|rustup|mvn"
+)
+_HARNESS_COMMAND = re.compile(
+    r"astral\.sh/uv|//(?:localhost|127\.|0\.0\.0\.0)|\blocalhost\b|^\s*uv\s+(?:init|venv|run|tool)\b"
+)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)(?::-([^}]*))?\}|(\w+))")
 _ESCAPED_NEWLINE = re.compile(r"\\[ \t]*\n")
 _HEREDOC = re.compile(r"<<-?\s*[\"']?(\w+)[\"']?")
@@ -105,6 +111,7 @@ class Build:
         environment: variables of every command.
         copies: (sources, place, working folder) of each COPY, in their order.
         scripts: (working folder, script) of what is run, in their order.
+        order: the steps as ("copy" or "run", index in `copies` or `scripts`).
         refusals: why a step cannot be done, each with its line.
     """
 
@@ -112,7 +119,18 @@ class Build:
     environment: dict[str, str] = field(default_factory=dict)
     copies: list[tuple[list[str], str, str]] = field(default_factory=list)
     scripts: list[tuple[str, str]] = field(default_factory=list)
+    order: list[tuple[str, int]] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
+
+    def add_copy(self, sources: list[str], place: str) -> None:
+        """Add files that are copied."""
+        self.order.append(("copy", len(self.copies)))
+        self.copies.append((sources, place, self.folder))
+
+    def add_script(self, folder: str, script: str) -> None:
+        """Add a script that is run."""
+        self.order.append(("run", len(self.scripts)))
+        self.scripts.append((folder, script))
 
 
 def read_steps(text: str) -> list[Step]:
@@ -166,7 +184,7 @@ def plan_build(
             _plan_base(build, step, known)
         elif step.word == "WORKDIR":
             build.folder = _joined(build.folder, _filled(_unquoted(step.text), known))
-            build.scripts.append(("/", f"mkdir -p {shlex.quote(build.folder)}"))
+            build.add_script("/", f"mkdir -p {shlex.quote(build.folder)}")
         elif step.word == "ENV":
             build.environment |= {
                 name: value
@@ -213,7 +231,7 @@ def _plan_copy(build: Build, step: Step, known: Mapping[str, str]) -> None:
     if any(_ADDRESS.search(word) for word in words):
         build.refusals.append(f"line {step.line}: '{words[0][:80]}' needs the network")
         return
-    build.copies.append((words[:-1], words[-1], build.folder))
+    build.add_copy(words[:-1], words[-1])
 
 
 def _words(text: str) -> list[str]:
@@ -244,7 +262,7 @@ def _plan_run(
     kept, reasons = doable(script, installed, modules)
     build.refusals += [f"line {step.line}: {reason}" for reason in reasons]
     if kept.strip():
-        build.scripts.append((build.folder, kept))
+        build.add_script(build.folder, kept)
 
 
 def doable(
@@ -345,11 +363,25 @@ def _pip_arguments(words: Sequence[str]) -> list[str] | None:
     rest = list(words[1:])
     if program == "uv" and rest[:1] == ["pip"]:
         program, rest = "pip", rest[1:]
+    if program == "uv" and rest[:1] == ["add"]:
+        program, rest = "pip", ["install", *rest[1:]]
     if program.startswith("python") and rest[:2] == ["-m", "pip"]:
         program, rest = "pip", rest[2:]
     if not re.fullmatch(r"pip[\d.]*", program):
         return None
     return rest
+
+
+_VALUED = (
+    "-i",
+    "--index-url",
+    "--extra-index-url",
+    "--index",
+    "--target",
+    "-t",
+    "-p",
+    "--python",
+)
 
 
 def _modules_verdict(arguments: Sequence[str], modules: Collection[str]) -> str | None:
@@ -362,7 +394,7 @@ def _modules_verdict(arguments: Sequence[str], modules: Collection[str]) -> str 
             skip = False
         elif word in ("-r", "--requirement", "-c", "-e", "-f", "--find-links"):
             return f"'pip install {word} ...' needs packages that are not here"
-        elif word in ("-i", "--index-url", "--extra-index-url", "--target", "-t"):
+        elif word in _VALUED:
             skip = True
         elif not word.startswith("-"):
             names.append(re.split(r"[=<>~!\[; ]", word)[0].lower().replace("_", "-"))
@@ -372,6 +404,29 @@ def _modules_verdict(arguments: Sequence[str], modules: Collection[str]) -> str 
     if absent:
         return f"the Python packages {', '.join(absent)} are not here"
     return None
+
+
+def needs_network(
+    script: str, installed: Collection[str], modules: Collection[str]
+) -> list[str]:
+    """Return why a script of tests or of a solution cannot be run without network, by its lines.
+
+    Only lines that begin with a program that fetches something are looked at: a script may write
+    other programs, in which addresses are texts.
+    """
+    reasons: list[str] = []
+    for line in _ESCAPED_NEWLINE.sub(" ", script).splitlines():
+        for command in re.split(r"&&|;|\|\||\|", line.strip()):
+            words = command.split()
+            while words and (words[0] in ("sudo", "exec", "then") or "=" in words[0]):
+                words = words[1:]
+            program = words[0].rpartition("/")[2] if words else ""
+            if not _FETCHERS.fullmatch(program) or _HARNESS_COMMAND.search(command):
+                continue
+            verdict = _verdict(shlex.join(words), installed, modules)
+            if verdict and verdict not in reasons:
+                reasons.append(verdict)
+    return reasons
 
 
 def _reasons_of_text(script: str) -> list[str]:

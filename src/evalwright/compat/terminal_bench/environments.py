@@ -8,11 +8,15 @@ import posixpath
 import shlex
 import subprocess
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from evalwright.compat.terminal_bench.dockerfiles import Build, plan_build
+from evalwright.compat.terminal_bench.dockerfiles import (
+    Build,
+    needs_network,
+    plan_build,
+)
 from evalwright.compat.terminal_bench.harness import installed_packages
 from evalwright.compat.terminal_bench.task_folders import (
     TerminalTask,
@@ -21,12 +25,14 @@ from evalwright.compat.terminal_bench.task_folders import (
     tree_of,
 )
 from evalwright.extend import (
+    TaskError,
+    is_within,
+)
+from evalwright.extend.acting import (
     PlannedFile,
     SandboxLimits,
     SandboxPlan,
     SandboxSettings,
-    TaskError,
-    is_within,
 )
 
 JAIL = "jail"
@@ -37,6 +43,10 @@ PROCESSES = 256
 DISK_MB = 1_024
 COMMAND_SECONDS = 180.0
 DEFAULT_FOLDER = "/app"
+ENVIRONMENT = {"TAR_OPTIONS": "--no-same-owner"}
+"""Root in a jail is the only user there is, so archives cannot be unpacked as another's."""
+STAGE = "/tmp/terminal-bench-build"
+"""Where files wait for their step; it is gone when the model begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,27 +105,48 @@ def environment_of(
             limits=limits,
         )
         return Environment(SandboxPlan(settings), folder)
-    if build.refusals and not ignore_build:
-        raise CannotBuild(f"{task.name}: {'; '.join(build.refusals)}")
+    refusals = [*build.refusals, *_later_refusals(task)]
+    if refusals and not ignore_build:
+        raise CannotBuild(f"{task.name}: {'; '.join(refusals)}")
     settings = SandboxSettings(
         backend=backend,
         folder=folder,
-        environment=build.environment,
+        environment={**ENVIRONMENT, **build.environment},
         limits=limits,
     )
     files = [
-        file
-        for sources, place, working_folder in build.copies
+        replace(file, path=f"{STAGE}/{index}{file.path}")
+        for index, (sources, place, working_folder) in enumerate(build.copies)
         for file in _copied(task, sources, place, working_folder, ignore_build)
     ]
     return Environment(SandboxPlan(settings, tuple(files), _setup(build)), folder)
 
 
+def _later_refusals(task: TerminalTask) -> list[str]:
+    """Return why the tests or the reference solution cannot be run without network."""
+    installed = installed_packages()
+    reasons = [
+        f"its tests: {reason}"
+        for reason in needs_network(read_text(task.test_script), installed, ())
+    ]
+    return reasons + [
+        f"its solution: {reason}"
+        for reason in needs_network(task.solution, installed, ())
+    ]
+
+
 def _setup(build: Build) -> str:
+    """Return the script that does the steps in their order, with the files that wait for them."""
     lines = ["set -e", "mkdir -p /logs/verifier /logs/agent"]
-    for folder, script in build.scripts:
+    for kind, index in build.order:
+        if kind == "copy":
+            stage = f"{STAGE}/{index}"
+            lines.append(f"if [ -d {stage} ]; then cp -R {stage}/. /; fi")
+            continue
+        folder, script = build.scripts[index]
         place = shlex.quote(folder)
         lines.append(f"mkdir -p {place}\n(\ncd {place}\n{script}\n)")
+    lines.append(f"rm -rf {STAGE}")
     return "\n".join(lines)
 
 

@@ -16,7 +16,12 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from evalwright.extend import ConfigurationError, PlannedFile
+from evalwright.extend import (
+    ConfigurationError,
+)
+from evalwright.extend.acting import (
+    PlannedFile,
+)
 
 PLACE = "/opt/terminal-bench"
 """The folder in the sandbox; the scorer clears it before it puts this in."""
@@ -54,7 +59,7 @@ _STAND_INS = [
 _DISTRIBUTION = Path("/var/lib/dpkg/info")
 
 STAND_IN = '''#!/usr/bin/env python3
-"""Stands in for a program that fetches something, where there is no network."""
+"""In place of a program that fetches something, where there is no network."""
 import importlib.util
 import os
 import re
@@ -62,6 +67,10 @@ import subprocess
 import sys
 
 PLACE = os.environ.get("TERMINAL_BENCH_PLACE", "/opt/terminal-bench")
+INDEXES = (
+    "-i", "--index-url", "--extra-index-url", "--index", "--default-index", "-f",
+    "--find-links", "-t", "--target", "-p", "--python",
+)
 TEST_PACKAGES = {"pytest", "pytest-json-ctrf", "pip", "setuptools", "wheel", "uv"}
 program = os.path.basename(sys.argv[0])
 arguments = sys.argv[1:]
@@ -89,7 +98,11 @@ def check_modules(names):
         bare = re.split(r"[=<>~!\\[; ]", name)[0].lower().replace("_", "-")
         if bare in TEST_PACKAGES or bare in ("", "."):
             continue
-        if importlib.util.find_spec(bare.replace("-", "_")) is None:
+        try:
+            is_here = importlib.util.find_spec(bare.replace("-", "_")) is not None
+        except (ImportError, ValueError):
+            is_here = False
+        if not is_here:
             unmet("the Python package " + bare)
 
 
@@ -151,7 +164,7 @@ elif program in ("pip", "pip3"):
         sys.exit(0)
     if any(word in ("-r", "--requirement", "-e") for word in arguments):
         unmet("pip " + " ".join(arguments))
-    check_modules(named(arguments[1:], ("-i", "--index-url", "-f", "--find-links", "-t")))
+    check_modules(named(arguments[1:], INDEXES))
 elif program == "uvx":
     options = {"-p", "--python", "-w", "--with", "--from"}
     while arguments and arguments[0].startswith("-"):
@@ -163,11 +176,11 @@ elif program == "uvx":
 elif program == "uv":
     verb = arguments[0] if arguments else ""
     if verb == "pip":
-        check_modules(named(arguments[2:], ("-i", "--index-url", "-p", "--python")))
+        check_modules(named(arguments[2:], INDEXES))
     elif verb == "add":
         if any(word in ("-r", "--requirements") for word in arguments):
             unmet("uv " + " ".join(arguments))
-        check_modules(named(arguments[1:], ("-p", "--python")))
+        check_modules(named(arguments[1:], INDEXES))
     elif verb == "venv":
         names = named(arguments[1:], ("-p", "--python"))
         folder = os.path.join(names[0] if names else ".venv", "bin")

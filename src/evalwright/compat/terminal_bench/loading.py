@@ -32,11 +32,8 @@ from evalwright.compat.terminal_bench.task_folders import (
 )
 from evalwright.extend import (
     Ability,
-    AgentLimits,
-    Ask,
     ConfigurationError,
     ListedTask,
-    SandboxPlan,
     Setup,
     Strategy,
     TaskError,
@@ -44,6 +41,10 @@ from evalwright.extend import (
     bind_strategy,
     check_known,
     task_from_definition,
+)
+from evalwright.extend.acting import (
+    AgentLimits,
+    SandboxPlan,
 )
 
 SHOWN_REFUSALS = 5
@@ -307,7 +308,7 @@ class TerminalAgent:
         reason: str = self._agent_of(sample).lacks(sample)
         return reason
 
-    async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
+    async def __call__(self, sample: Sample, ask: Any, draw: int) -> Answer:
         """Let the model act."""
         answer: Answer = await self._agent_of(sample)(sample, ask, draw)
         return answer

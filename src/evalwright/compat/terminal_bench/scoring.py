@@ -18,17 +18,18 @@ from evalwright.compat.terminal_bench.task_folders import (
     tree_of,
 )
 from evalwright.extend import (
-    Ask,
     MetricSpec,
-    PlannedFile,
-    SandboxLimits,
-    SandboxSettings,
     Scorer,
     ScoringError,
     ScoringRules,
     TaskGroup,
-    acted_in,
     bind_scorer,
+)
+from evalwright.extend.acting import (
+    PlannedFile,
+    SandboxLimits,
+    SandboxSettings,
+    acted_in,
 )
 
 DIALECT = "terminal-bench"
@@ -45,7 +46,7 @@ def scorers_of(folders: Mapping[str, Path]) -> tuple[Scorer, ...]:
         folders: the tasks' folders, by the ids of samples.
     """
 
-    async def run_tests(sample: Sample, answer: Answer, ask: Ask) -> Any:
+    async def run_tests(sample: Sample, answer: Answer, ask: Any) -> Any:
         """Run the tests of a sample's task; the score is what they say."""
         recorded = sample.metadata.get(RECORDED)
         if not isinstance(recorded, Mapping):

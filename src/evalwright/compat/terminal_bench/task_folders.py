@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,12 @@ from typing import Any
 
 import yaml
 
-from evalwright.extend import TaskError, parse_yaml, regular_file, reraise_as
+from evalwright.extend import (
+    TaskError,
+    parse_yaml,
+    regular_file,
+    reraise_as,
+)
 
 FIRST_FORMAT = "terminal-bench"
 HARBOR = "harbor"
@@ -32,6 +38,7 @@ TEST_SECONDS = 60.0
 HARBOR_AGENT_SECONDS = 600.0
 HARBOR_TEST_SECONDS = 600.0
 MEMORY_MB = 2_048
+_TESTS = re.compile(r"\$\{?TEST_DIR|/tests/")
 _SOLUTION_FOLDER = "/solution"
 
 
@@ -168,6 +175,8 @@ def read_task(folder: Path) -> TerminalTask:
             f"{folder}: there is no {task.test_script.relative_to(folder)}, which would run the"
             " tests."
         )
+    if not tree_of(folder / "tests") and _TESTS.search(read_text(task.test_script)):
+        raise TaskError(f"{folder}: its tests are missing: there is nothing in tests/.")
     return task
 
 
