@@ -77,17 +77,25 @@ class Gateway:
         upstream: the models, and who asks them.
         tokens: who may send.
         trajectory: the trajectory of requests that name none; "" if they belong to none.
+        door_limits: bounds of what connections hold in memory, as `Door` takes them.
     """
 
     def __init__(
-        self, upstream: Upstream, tokens: Tokens, *, trajectory: str = ""
+        self,
+        upstream: Upstream,
+        tokens: Tokens,
+        *,
+        trajectory: str = "",
+        door_limits: Mapping[str, int] | None = None,
     ) -> None:
         self.sessions = Sessions()
         self.in_flight = 0
         self.refused = 0
         """Requests that were answered with an error before a model was asked."""
+        self.last_fault: Fault | None = None
+        """The last such error."""
         self.hosts: frozenset[str] = frozenset()
-        self.door = Door(self.handle)
+        self.door = Door(self.handle, **(door_limits or {}))
         self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Ends with the error of the store, after which nothing can be answered."""
         self._upstream = upstream
@@ -127,6 +135,7 @@ class Gateway:
             )
         except Fault as fault:
             self.refused += 1
+            self.last_fault = fault
             return error_reply(form, fault)
         except Exception as error:
             _log.warning(
