@@ -169,6 +169,7 @@ class _FunctionStrategy:
     """A strategy that is a plain function, with its options bound."""
 
     offers_tools = True  # `setup.tools` is the function's to use
+    uses_sandbox = True  # and so is `setup.sandbox`
 
     def __init__(
         self,

@@ -38,6 +38,13 @@ from evalwright.tasks.samples import (
     SampleMaker,
     load_samples,
 )
+from evalwright.tasks.sandbox_keys import (
+    KEYS,
+    TaskSandbox,
+    check_acting,
+    recorded_acting,
+    with_default_tools,
+)
 from evalwright.tasks.scoring import check_scorers, metrics_of, scorers_of
 from evalwright.tasks.unreachable import AllRows, Unreachable
 from evalwright.tasks.validation import validated
@@ -77,6 +84,8 @@ def compile_task(
     """
     document = with_prompt_file(definition.document, definition.variables)
     file = with_mode_of_strategy(validated(document), document)
+    check_acting(file, document)
+    file = with_default_tools(file)
     out_of_reach = (OutOfReach, MissingExtra) if may_lack_data else (OutOfReach,)
     lost: OutOfReach | MissingExtra | None = None
     try:
@@ -102,16 +111,25 @@ def compile_task(
     offered = read_tools(file.tools, document, renderer)
     if offered is not None:
         file = file.model_copy(update={"tools": offered.recorded})
+    sandbox = None if file.sandbox is None else TaskSandbox(file, document, renderer)
     if strategy is None:
         tools = None if offered is None else offered.tools
-        strategy = strategy_of(file, document, form, drawing, renderer, scorers, tools)
+        strategy = strategy_of(
+            file, document, form, drawing, renderer, scorers, tools, sandbox
+        )
     pool: FileSamples | None = None
     try:
         if lost is not None:
             raise lost
         if samples is None:
             samples, pool = _Data(
-                file, document, definition.variables, renderer, scorers, strategy
+                file,
+                document,
+                definition.variables,
+                renderer,
+                scorers,
+                strategy,
+                sandbox,
             ).load()
     except out_of_reach as error:
         message = f"{error}{copies_hint(file)}"
@@ -149,8 +167,9 @@ def compile_task(
             **getattr(samples, "metadata", {}),
         },
         definition=_resolved(
-            definition, file, form, drawing, samples, pool, scorers, metrics
+            definition, file, form, drawing, samples, pool, scorers, metrics, sandbox
         ),
+        sandbox=sandbox,
         source=str(document.files[0]) if document.files else "",
     )
 
@@ -206,6 +225,7 @@ class _Data:
         renderer: Renderer,
         scorers: tuple[Scorer, ...],
         strategy: Strategy,
+        sandbox: TaskSandbox | None = None,
     ) -> None:
         self.file = file
         self.document = document
@@ -213,6 +233,7 @@ class _Data:
         self.renderer = renderer
         self.scorers = scorers
         self.strategy = strategy
+        self.sandbox = sandbox
         metadata = plain(file.metadata)
         self.defaults = {
             name: metadata[name]
@@ -270,7 +291,7 @@ class _Data:
         more = self.renderer.check(sample)
         if self.renderer.shots is not None:
             self.renderer.shots.check(sample)
-        return more
+        return more if self.sandbox is None else more + self.sandbox.check(sample)
 
     def _opened(
         self,
@@ -303,7 +324,8 @@ class _Data:
             Filter(where, self.variables, self.document, where_at),
             check=check,
             duplicates=dataset.duplicates,
-            fresh=self.file.prompt.images is not None,
+            fresh=self.file.prompt.images is not None
+            or (self.sandbox is not None and self.sandbox.varies),
             recipe=plain(recipe),
             task=lambda: [
                 places,
@@ -312,6 +334,7 @@ class _Data:
                     {
                         **_identifying(self.file),
                         **recorded_strategy(self.file),
+                        **recorded_acting(self.file, self.sandbox),
                     }
                 ),
                 pool.content_hash if pool else "",
@@ -352,8 +375,9 @@ class _Data:
 def _identifying(file: schema.TaskFile) -> dict[str, Any]:
     """Return what identifies a task's checked rows; keys added later only where they are used."""
     values = file.model_dump(exclude={"strategy", "board"})
-    if values["tools"] is None:
-        del values["tools"]
+    for key in ("tools", *KEYS):
+        if values[key] is None:
+            del values[key]
     for drawing in (
         values["answer"],
         values["answer"]["text"],
@@ -374,6 +398,7 @@ def _resolved(
     pool: FileSamples | None,
     scorers: tuple[Scorer, ...],
     metrics: tuple[MetricSpec, ...],
+    sandbox: TaskSandbox | None,
 ) -> dict[str, Any]:
     """Return everything that decides prompts and scores, with defaults filled in, as plain JSON."""
     resolved = file.model_dump(exclude_none=True, exclude={"board"})
@@ -395,6 +420,7 @@ def _resolved(
         resolved["answer"] |= {"draws": file.answer.draws, **recorded_drawing(drawing)}
     resolved.pop("strategy", None)
     resolved |= recorded_strategy(file)
+    resolved |= recorded_acting(file, sandbox)
     resolved["scorers"] = [
         {"name": scorer.name, "use": scorer.kind, "options": dict(scorer.options)}
         for scorer in scorers

@@ -25,6 +25,7 @@ class TaskTools:
         functions: Python functions.
         servers: MCP servers.
         row_definitions: returns the definitions that a row lists; None if rows list none.
+        sandbox_tools: names of built-in tools that act in the sandbox of a sample.
 
     Raises:
         ConfigurationError: two tools share a name.
@@ -36,11 +37,13 @@ class TaskTools:
         functions: Sequence[FunctionTool[..., Any]] = (),
         servers: Sequence[McpServer] = (),
         row_definitions: Callable[[Sample], Sequence[ToolDefinition]] | None = None,
+        sandbox_tools: Sequence[str] = (),
     ) -> None:
         self._definitions = tuple(definitions)
         self._functions = tuple(functions)
         self._row_definitions = row_definitions
         self.servers = tuple(servers)
+        self.sandbox_tools = tuple(sandbox_tools)
         functions_as_tools = (function_tool.definition for function_tool in functions)
         self._of_task = (*self._definitions, *functions_as_tools)
         _check_names(self._of_task)
