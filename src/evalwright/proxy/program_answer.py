@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from evalwright.core.errors import Failure, RequestFailed
 from evalwright.core.outcomes import is_models_own, response_of_fault
 from evalwright.core.requests import Message, prompt_payload
-from evalwright.core.responses import Response
 from evalwright.core.samples import Answer
 from evalwright.core.secrets import mask
 from evalwright.proxy.earlier_attempts import EarlierAttempts
@@ -129,7 +128,7 @@ def answer_of(
         "ended_by": executed.ended_by,
         "stdout": end_of(executed.stdout),
         "stderr": end_of(executed.stderr),
-        "tool_calls": _tool_calls(main, upstream.responses, places),
+        "tool_calls": _tool_calls(main, upstream, places),
         "rewritten": main.n_rewritten,
         "conversations": [
             _conversation_row(talk, places) for talk in beside[:MAX_CONVERSATIONS]
@@ -153,7 +152,11 @@ def answer_of(
         if name == "exit_code" or content not in ("", 0, [], None)
     }
     return Answer(
-        text=text, prompt=main.prompt, responses=tuple(responses), strategy=kept
+        text=text,
+        prompt=main.prompt,
+        responses=tuple(responses),
+        strategy=kept,
+        tools=main.tools,
     )
 
 
@@ -169,21 +172,30 @@ def _conversation_row(
 
 
 def _tool_calls(
-    main: ProgramConversation,
-    responses: Sequence[Response],
-    places: Mapping[int, int],
+    main: ProgramConversation, upstream: SampleUpstream, places: Mapping[int, int]
 ) -> list[dict[str, Any]]:
-    """Return the calls in the main conversation, in their order."""
+    """Return the calls in the main conversation, in their order.
+
+    The seconds of a reply's calls are those until the next request, in equal shares.
+    """
     failed_ids = {turn.tool_call_id for turn in main.turns if _is_failed(turn)}
-    return [
-        {
-            "step": places[position],
-            "name": call.name,
-            "is_error": call.id in failed_ids,
-        }
-        for position in main.replies
-        for call in responses[position].tool_calls
-    ]
+    next_positions = [*main.replies[1:], None]
+    rows: list[dict[str, Any]] = []
+    for position, next_position in zip(main.replies, next_positions, strict=True):
+        calls = upstream.responses[position].tool_calls
+        seconds = 0.0
+        if next_position is not None:
+            seconds = upstream.times[next_position][0] - upstream.times[position][1]
+        rows += [
+            {
+                "step": places[position],
+                "name": call.name,
+                "is_error": call.id in failed_ids,
+                "seconds": round(seconds / len(calls), 6),
+            }
+            for call in calls
+        ]
+    return rows
 
 
 def _is_failed(turn: Message) -> bool:

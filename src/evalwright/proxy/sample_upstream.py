@@ -86,6 +86,8 @@ class SampleUpstream:
         self.transcript = Transcript()
         self.responses: list[Response] = []
         """Every reply, in the order of the transcript's positions."""
+        self.times: list[tuple[float, float]] = []
+        """When each of them was asked for, and when it came, on the event loop's clock."""
         self.over = asyncio.Event()
         """Set when the program is to end: a limit is reached, or a request failed for good."""
         self.failure: Failure | None = None
@@ -157,6 +159,8 @@ class SampleUpstream:
     async def _asked(self, ask: Ask, request: Request, payload: bytes) -> Response:
         """Ask once, and keep what came of it; a client that leaves does not end this."""
         response: Response | None = None
+        loop = asyncio.get_running_loop()
+        asked_at = loop.time()
         try:
             response = await ask(TARGET, request)
             self.refusal = None
@@ -168,6 +172,7 @@ class SampleUpstream:
             self.meter.close(response)
         self._answered[payload] = response
         self.responses.append(response)
+        self.times.append((asked_at, loop.time()))
         talk, turns = self.transcript.add(request, response)
         if talk is not None:
             self._on_reply(self.transcript.conversations.index(talk), turns)

@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from evalwright.core.conversation import reply_turn
 from evalwright.core.requests import Generate, Message, Prompt, Request
 from evalwright.core.responses import Response
+from evalwright.core.tools import ToolDefinition
 
 _Opening = int
 """A digest of the first turns of a request."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class ProgramConversation:
     """A conversation that a program held.
 
@@ -28,12 +29,14 @@ class ProgramConversation:
         replies: positions of its replies among all replies.
         n_rewritten: how often the program rewrote earlier turns.
         text: the last prompt, where the program sends texts instead of turns.
+        tools: what its last request offered.
     """
 
     turns: tuple[Message, ...]
     replies: list[int] = field(default_factory=list)
     n_rewritten: int = 0
     text: str | None = None
+    tools: tuple[ToolDefinition, ...] = ()
     last_prompt: tuple[Message, ...] = ()
     last_response: Response = field(default_factory=Response)
 
@@ -79,6 +82,7 @@ class Transcript:
         else:
             talk, news = self._add_turns(request.prompt)
         talk.replies.append(position)
+        talk.tools = request.tools
         talk.last_response = response
         self._remember(talk)
         return talk, (*news, reply_turn(response))
