@@ -57,6 +57,17 @@ def refusal_of(settings: SandboxSettings) -> str:
     return backend_of(settings.backend).refuses(settings)
 
 
+def has_snapshot(home: Path, snapshot: Snapshot) -> bool:
+    """Return whether a snapshot is on this machine, as far as a look can tell.
+
+    Args:
+        home: the home folder of the run.
+        snapshot: the snapshot.
+    """
+    backend = backend_of(snapshot.backend)
+    return backend.has(home / SNAPSHOTS_FOLDER / backend.name, snapshot)
+
+
 @asynccontextmanager
 async def started(
     settings: SandboxSettings, home: Path, snapshot: Snapshot | None = None

@@ -275,6 +275,15 @@ class SandboxBackend(ABC):
             SnapshotMissing: the snapshot is not here, or damaged.
         """
 
+    def has(self, folder: Path, snapshot: Snapshot) -> bool:
+        """Return whether a snapshot is on this machine, as far as a look can tell.
+
+        Args:
+            folder: the folder that it was kept in.
+            snapshot: the snapshot.
+        """
+        return True
+
 
 class SnapshotMissing(SandboxFailed):
     """A snapshot is not on this machine, or cannot be read."""

@@ -48,6 +48,7 @@ MODES = {
 registry: Registry[Maker] = Registry(
     "strategy",
     {
+        "agent": "evalwright.strategies.agent:Agent",
         "agent-command": "evalwright.proxy.agent_command:AgentCommand",
         "beam-search": "evalwright.strategies.generate:beam_search",
         "best-of-n": "evalwright.strategies.best_of:BestOfN",

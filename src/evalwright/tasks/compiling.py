@@ -45,6 +45,7 @@ from evalwright.tasks.sandbox_keys import (
     recorded_acting,
     with_default_tools,
 )
+from evalwright.tasks.scorer_sandboxes import ScorerSandboxes, kept_columns
 from evalwright.tasks.scoring import check_scorers, metrics_of, scorers_of
 from evalwright.tasks.unreachable import AllRows, Unreachable
 from evalwright.tasks.validation import validated
@@ -85,7 +86,7 @@ def compile_task(
     document = with_prompt_file(definition.document, definition.variables)
     file = with_mode_of_strategy(validated(document), document)
     check_acting(file, document)
-    file = with_default_tools(file)
+    file = _with_kept_columns(with_default_tools(file), definition.variables)
     out_of_reach = (OutOfReach, MissingExtra) if may_lack_data else (OutOfReach,)
     lost: OutOfReach | MissingExtra | None = None
     try:
@@ -112,6 +113,8 @@ def compile_task(
     if offered is not None:
         file = file.model_copy(update={"tools": offered.recorded})
     sandbox = None if file.sandbox is None else TaskSandbox(file, document, renderer)
+    scorer_sandboxes = ScorerSandboxes(sandbox, document, scorers)
+    scorers = scorer_sandboxes.scorers
     if strategy is None:
         tools = None if offered is None else offered.tools
         strategy = strategy_of(
@@ -130,6 +133,7 @@ def compile_task(
                 scorers,
                 strategy,
                 sandbox,
+                scorer_sandboxes,
             ).load()
     except out_of_reach as error:
         message = f"{error}{copies_hint(file)}"
@@ -195,6 +199,18 @@ def copies_hint(file: schema.TaskFile) -> str:
     )
 
 
+def _with_kept_columns(
+    file: schema.TaskFile, variables: Mapping[str, Any]
+) -> schema.TaskFile:
+    """Keep the columns that scorers of a sandbox read, so that runs can be scored again."""
+    columns = kept_columns(file, variables)
+    if not columns:
+        return file
+    metadata = {**file.sample.metadata, **columns}
+    sample = file.sample.model_copy(update={"metadata": metadata})
+    return file.model_copy(update={"sample": sample})
+
+
 def _with_revisions(file: schema.TaskFile) -> schema.TaskFile:
     """Fill in the commits of datasets that are pinned to their first fetch."""
 
@@ -225,7 +241,8 @@ class _Data:
         renderer: Renderer,
         scorers: tuple[Scorer, ...],
         strategy: Strategy,
-        sandbox: TaskSandbox | None = None,
+        sandbox: TaskSandbox | None,
+        scorer_sandboxes: ScorerSandboxes,
     ) -> None:
         self.file = file
         self.document = document
@@ -234,6 +251,7 @@ class _Data:
         self.scorers = scorers
         self.strategy = strategy
         self.sandbox = sandbox
+        self.scorer_sandboxes = scorer_sandboxes
         metadata = plain(file.metadata)
         self.defaults = {
             name: metadata[name]
@@ -288,6 +306,7 @@ class _Data:
     def _check(self, sample: Sample) -> bytes:
         check_sample(self.file.answer, sample, self.strategy)
         check_scorers(self.scorers, sample)
+        self.scorer_sandboxes.check(sample)
         more = self.renderer.check(sample)
         if self.renderer.shots is not None:
             self.renderer.shots.check(sample)

@@ -339,10 +339,12 @@ def check_acting(file: schema.TaskFile, document: Document) -> None:
                     " what a model acts in.",
                 )
     name = "" if file.strategy is None else file.strategy.name
-    if name in AGENTS and file.sandbox is None:
+    may_have_none = name == "agent" and file.tools is not None
+    if name in AGENTS and file.sandbox is None and not may_have_none:
         raise document.error(
             ("strategy",),
-            f"the strategy '{name}' needs a `sandbox`, such as `sandbox: jail`.",
+            f"the strategy '{name}' needs a `sandbox`, such as `sandbox: jail`"
+            f"{', or `tools`' if name == 'agent' else ''}.",
         )
 
 
