@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -114,7 +114,8 @@ class AgentCalls:
         source = self._toolbox.source_of(call.name)
         effects = "none" if source is None else source.effects_of(call.name)
         if source is None or effects == "none":
-            return CarriedOut(await self._toolbox.call(call))
+            # Nothing is stored of it, so its time would be another one each time.
+            return CarriedOut(replace(await self._toolbox.call(call), seconds=0.0))
         if effects == "sandbox":
             return await self._in_sandbox(source, call, place, seconds)
         if self._log is None:
