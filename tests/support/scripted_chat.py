@@ -71,7 +71,13 @@ def scripted_chat(reply: Reply, seconds: float = 0.0) -> Iterator[ScriptedChat]:
         def log_message(self, *args: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 128
+
+        def handle_error(self, *args: object) -> None:
+            """Say nothing: clients are killed in these tests."""
+
+    server = Server(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     chat.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
