@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-URLLIB_AGENT = '''
+URLLIB_AGENT = """
 import json, os, subprocess, urllib.request
 
 TOOL = {
@@ -53,10 +53,10 @@ def solve(prompt):
 
 if __name__ == "__main__":
     print(solve(os.environ["TASK_PROMPT"]))
-'''
+"""
 """A loop over OpenAI's chat completions, with the standard library alone."""
 
-SDK_AGENT = '''
+SDK_AGENT = """
 import os, subprocess
 from openai import OpenAI
 
@@ -73,10 +73,10 @@ while True:
     done = subprocess.run(["bash", "-c", text[4:]], capture_output=True, text=True)
     messages.append({"role": "user", "content": done.stdout + done.stderr})
 print(text)
-'''
+"""
 """A loop with OpenAI's own library, streamed."""
 
-MESSAGES_AGENT = '''
+MESSAGES_AGENT = """
 import json, os, sys, urllib.request
 
 turns = [{"role": "user", "content": sys.stdin.read()}]
@@ -95,7 +95,7 @@ for _ in range(2):
         content = json.load(reply)["content"]
     turns += [{"role": "assistant", "content": content}, {"role": "user", "content": "On."}]
 print(content[0]["text"])
-'''
+"""
 """Two messages in Anthropic's shape, with the prompt from its input."""
 
 

@@ -190,16 +190,14 @@ def finish(folder: Path, server: ScriptedChat, name: str) -> str:
 
 def kill_and_resume(
     folder: Path, server: ScriptedChat, kills: int, chance: random.Random
-) -> tuple[dict[Request, int], int]:
+) -> dict[Request, int]:
     """Kill the command at random moments, and run it to its end.
 
     Returns:
-        For each request that was stored at a kill, how often it had come then; and how many
-        requests were in flight at the kills, all of them together.
+        For each request that was stored at a kill, how often it had come then.
     """
     known: dict[Request, int] = {}
     home = folder / "killed"
-    n_in_flight = 0
     for _ in range(kills):
         process = start(folder, server, "killed")
         enough = len(server.bodies) + chance.randrange(1, 8)
@@ -215,11 +213,8 @@ def kill_and_resume(
         times = received(server)
         for request in stored(home):
             known.setdefault(request, times[request])
-        n_in_flight += sum(
-            count - known.get(request, 0) > 0 for request, count in times.items()
-        )
     finish(folder, server, "killed")
-    return known, n_in_flight
+    return known
 
 
 def lines(folder: Path, name: str) -> list[dict[str, Any]]:

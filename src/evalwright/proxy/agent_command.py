@@ -13,11 +13,11 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkstemp
+from tempfile import mkstemp
 from urllib.parse import urlsplit
 
 from evalwright.core.actions import ActionLog, actions_of
@@ -40,6 +40,7 @@ from evalwright.proxy.tokens import Access, Tokens
 from evalwright.sandboxes.backends import started
 from evalwright.sandboxes.plan import SandboxPlan
 from evalwright.sandboxes.protocol import Executed, Sandbox, SandboxPathError
+from evalwright.strategies.agent_sandbox import snapshot_home
 from evalwright.strategies.limits import Limits
 from evalwright.strategies.task_setup import Setup
 
@@ -138,14 +139,14 @@ class AgentCommand:
             ask, trajectory, self._models, self._limits, attempts, watch.report
         )
         plan = self._plan(sample)
-        with _home(actions) as home:
-            async with started(plan.settings, home) as sandbox:
-                await plan.prepare(sandbox)
-                executed = await self._run_program(
-                    sample, sandbox, plan, upstream, trajectory, home
-                )
-                text = await self._answer_text(sandbox, executed)
-                snapshot = await sandbox.snapshot()
+        home = snapshot_home(actions)
+        async with started(plan.settings, home) as sandbox:
+            await plan.prepare(sandbox)
+            executed = await self._run_program(
+                sample, sandbox, plan, upstream, trajectory, home
+            )
+            text = await self._answer_text(sandbox, executed)
+            snapshot = await sandbox.snapshot()
         watch.end()
         return answer_of(text, executed, upstream, attempts, plan, snapshot)
 
@@ -329,16 +330,6 @@ def _hosts_of(address: str) -> frozenset[str]:
     if parts.port in (None, 80):
         return frozenset((host, "localhost", "127.0.0.1", *hosts_of(host, 80)))
     return hosts_of(host, parts.port or 80)
-
-
-@contextmanager
-def _home(actions: ActionLog | None) -> Iterator[Path]:
-    """Return the home folder; a temporary one where nothing is kept."""
-    if actions is not None:
-        yield actions.folder
-        return
-    with TemporaryDirectory(prefix="evalwright-") as folder:
-        yield Path(folder)
 
 
 def _token(home: Path, trajectory: str) -> str:

@@ -42,6 +42,8 @@ _TRUSTED_PROCESSES = 2
 """The keeper and the first process, which the kernel counts among the jail's processes."""
 _INODES_PER_MB = 512
 _MOST_TERMINALS = 32
+_DOOR_PORT = 26371
+"""Where the first door is, so that programs that show it repeat themselves."""
 _NOT_FOUND = 127
 _NOT_RUNNABLE = 126
 _ACCOUNTS = {
@@ -605,7 +607,10 @@ class _Keeper:
     def _listen(self, head: dict[str, Any]) -> None:
         """Open a socket on the jail's loopback and send it."""
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as door:
-            door.bind(("127.0.0.1", 0))
+            try:
+                door.bind(("127.0.0.1", _DOOR_PORT))
+            except OSError:
+                door.bind(("127.0.0.1", 0))
             door.listen(128)
             port = door.getsockname()[1]
             reply = {"id": head["id"], "port": port, "files": 1}
