@@ -1,8 +1,8 @@
 """Agents of others by `agent-command`, killed with SIGKILL at random moments and run again: the
 record is that of an undisturbed run, and no stored reply is asked for again.
 
-mini-swe-agent and OpenAI's library run where EVALWRIGHT_AGENT_PACKAGES names a folder that has
-them (`pip install --target FOLDER mini-swe-agent`).
+mini-swe-agent, inspect_ai and OpenAI's library run where EVALWRIGHT_AGENT_PACKAGES names a folder
+that has them (`pip install --target FOLDER mini-swe-agent`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,12 @@ pytestmark = pytest.mark.skipif(
 )
 PACKAGES = os.environ.get("EVALWRIGHT_AGENT_PACKAGES", "")
 KILLS = 3
-NEEDED = {"urllib": "", "openai": "openai", "mini-swe-agent": "minisweagent"}
+NEEDED = {
+    "urllib": "",
+    "openai": "openai",
+    "mini-swe-agent": "minisweagent",
+    "inspect-react": "inspect_ai",
+}
 
 
 def _program_names() -> list[object]:

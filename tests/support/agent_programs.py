@@ -97,6 +97,21 @@ for _ in range(2):
 print(content[0]["text"])
 """
 """Two messages in Anthropic's shape, with the prompt from its input."""
+REACT_AGENT = """
+import os
+
+from inspect_ai import Task, task
+from inspect_ai.agent import react
+from inspect_ai.dataset import Sample
+from inspect_ai.tool import bash
+
+
+@task
+def act():
+    sample = Sample(input=os.environ["TASK_PROMPT"])
+    return Task(dataset=[sample], solver=react(tools=[bash()]), sandbox="local")
+"""
+"""inspect_ai's own agent, on one sample."""
 
 
 def steps(*commands: str, last: str = "Done.") -> Any:

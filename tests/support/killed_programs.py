@@ -22,13 +22,15 @@ from typing import Any
 
 import yaml
 
-from support.agent_programs import SDK_AGENT, URLLIB_AGENT
+from support.agent_programs import REACT_AGENT, SDK_AGENT, URLLIB_AGENT
 from support.command import environment, stored_requests
 from support.scripted_chat import ScriptedChat
 
 Request = tuple[str, int]
 """A request of a sequential agent: the task, and how many turns it has."""
 MARK = re.compile(r"task-\d")
+PROBE = "probe"
+"""What an agent asks to see whether the model answers, with no task in it."""
 SUBMIT = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 WORK = (
     ("echo hello > a.txt", "cat a.txt", "wc -c < a.txt"),
@@ -50,6 +52,7 @@ class Program:
         packages: the folder of packages that it needs; "" for none.
         environment: its variables.
         last: the command by which the model ends it; "" for a text.
+        submits: whether the model ends it by the tool `submit`.
         in_texts: whether the model acts by texts instead of calls.
     """
 
@@ -57,11 +60,12 @@ class Program:
     packages: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     last: str = ""
+    submits: bool = False
     in_texts: bool = False
 
 
 def programs(packages: str) -> dict[str, Program]:
-    """The agents by name; `packages` is a folder with mini-swe-agent and openai."""
+    """The agents by name; `packages` is a folder with what they need."""
     with_packages = {"PYTHONPATH": packages}
     mini = {
         **with_packages,
@@ -79,6 +83,13 @@ def programs(packages: str) -> dict[str, Program]:
             packages,
             mini,
             SUBMIT,
+        ),
+        "inspect-react": Program(
+            "cd /agent && python3 -c 'from inspect_ai._cli.main import main; main()'"
+            " eval react.py --model openai/target --display none",
+            packages,
+            with_packages,
+            submits=True,
         ),
     }
 
@@ -102,6 +113,7 @@ def write_task(folder: Path, program: Program) -> Path:
         "files": {
             "/agent/urllib_agent.py": URLLIB_AGENT,
             "/agent/sdk_agent.py": SDK_AGENT,
+            "/agent/react.py": REACT_AGENT,
         },
         "strategy": {"name": "agent-command", "run": program.run},
         "scorers": ["exact-match"],
@@ -115,12 +127,16 @@ def model_of(program: Program) -> Any:
     """What the model replies: the commands of the task, then the end."""
 
     def reply(messages: Sequence[Mapping[str, Any]]) -> str | Mapping[str, str]:
-        commands = [*WORK[int(_task_of(json.dumps(messages))[-1])]]
+        task = _task_of(json.dumps(messages))
+        if task == PROBE:
+            return "hello, world"
+        commands = [*WORK[int(task[-1])]]
         if program.last:
             commands.append(program.last)
         n_replies = sum(message["role"] == "assistant" for message in messages)
         if n_replies >= len(commands):
-            return "Done."
+            done = {"name": "submit", "arguments": json.dumps({"answer": "Done."})}
+            return done if program.submits else "Done."
         if program.in_texts:
             return f"RUN {commands[n_replies]}"
         arguments = json.dumps({"command": commands[n_replies]})
@@ -131,27 +147,30 @@ def model_of(program: Program) -> Any:
 
 def _task_of(text: str) -> str:
     match = MARK.search(text)
-    assert match is not None, text[:500]
-    return match[0]
+    return PROBE if match is None else match[0]
 
 
 def received(server: ScriptedChat) -> Counter[Request]:
     """How often each request came."""
     with server.lock:
         bodies = list(server.bodies)
+    tasks = [_task_of(json.dumps(body)) for body in bodies]
     return Counter(
-        (_task_of(json.dumps(body)), len(body["messages"])) for body in bodies
+        (task, len(body["messages"]))
+        for task, body in zip(tasks, bodies, strict=True)
+        if task != PROBE
     )
 
 
 def stored(home: Path) -> set[Request]:
     """The requests whose replies are in the store."""
     requests = [json.loads(text) for _, text in stored_requests(home)]
-    return {
+    named = {
         (_task_of(json.dumps(request["generate"])), len(request["generate"]))
         for request in requests
         if "generate" in request
     }
+    return {(task, n_turns) for task, n_turns in named if task != PROBE}
 
 
 def start(folder: Path, server: ScriptedChat, name: str) -> subprocess.Popen[str]:

@@ -63,7 +63,9 @@ def check_program(
 
 def _complaint(executed: Executed, last_fault: Fault | None) -> str:
     """Return why a program got no reply, in sentences."""
-    errors = end_of(executed.stderr, _SHOWN_CHARS).strip() or "nothing"
+    errors = mask(executed.stderr.decode("utf-8", "replace")).strip()
+    errors = f"…{errors[-_SHOWN_CHARS:]}" if len(errors) > _SHOWN_CHARS else errors
+    errors = errors.rstrip(".") or "nothing"
     if executed.exit_code in (_CANNOT_RUN, _NOT_FOUND) and last_fault is None:
         return (
             "The program of 'agent-command' cannot be started (exit code"
