@@ -432,8 +432,18 @@ class _Starter:
     def __init__(self) -> None:
         self.process_number = os.getpid()
         self._lock = threading.Lock()
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
+            self.missing = self._start(theirs)
+        if self.missing:
+            self.close()
+        else:
+            self._control.settimeout(_SEND_SECONDS)
+
+    def _start(self, theirs: socket.socket) -> str:
+        """Start the process, and return what this machine lacks; "" if it lacks nothing."""
+        try:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-B", str(_STARTER)],
                 stdin=theirs.fileno(),
@@ -443,24 +453,20 @@ class _Starter:
                 env={"LC_ALL": "C.UTF-8"},
                 start_new_session=True,
             )
-        self._control = ours
-        ours.settimeout(_START_SECONDS)
-        try:
-            text = ours.recv(65536)
+            theirs.close()
+            self._control.settimeout(_START_SECONDS)
+            text = self._control.recv(65536)
             report = json.loads(text or b'{"missing": "the starter of jails ended"}')
         except (OSError, ValueError) as error:
-            report = {"missing": f"the starter of jails gave no answer ({error})"}
-        self.missing: str = report["missing"]
-        if self.missing:
-            self.close()
-        else:
-            ours.settimeout(_SEND_SECONDS)
+            return f"the starter of jails gave no answer ({error})"
+        return str(report["missing"])
 
     @property
     def is_running(self) -> bool:
         """Whether it can start jails."""
-        is_ours = self.process_number == os.getpid()
-        return is_ours and (bool(self.missing) or self._process.poll() is None)
+        if self.process_number != os.getpid():
+            return False
+        return self._process is None or bool(self.missing) or self._process.poll() is None
 
     def send(self, plan: dict[str, Any], descriptors: Sequence[int]) -> None:
         """Have a jail started.
@@ -480,7 +486,7 @@ class _Starter:
     def close(self) -> None:
         """End the starter, and all jails with it."""
         self._control.close()
-        if self.process_number != os.getpid():
+        if self._process is None or self.process_number != os.getpid():
             return
         try:
             self._process.wait(5.0)

@@ -44,16 +44,10 @@ class _Writer:
         self._descriptor = descriptor
         self._compressor = zlib.compressobj(1, zlib.DEFLATED, _GZIP)
         self._digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
-        self._position = 0
         self._n_bytes = 0
 
-    def tell(self) -> int:
-        return self._position
-
-    def write(self, piece: bytes) -> int:
-        self._position += len(piece)
+    def write(self, piece: bytes) -> None:
         self._put(self._compressor.compress(piece))
-        return len(piece)
 
     def finish(self) -> Stored:
         self._put(self._compressor.flush())
@@ -74,6 +68,21 @@ class _Reader:
         self._descriptor = descriptor
         self._decompressor = zlib.decompressobj(_GZIP)
         self._digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+        self._position = 0
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, position: int) -> None:
+        """Go on to a later position."""
+        if position < self._position:
+            raise Damaged("its parts overlap")
+        while self._position < position:
+            if not self.read(min(_PIECE_BYTES, position - self._position)):
+                return
 
     def read(self, n_bytes: int) -> bytes:
         pieces = []
@@ -86,6 +95,7 @@ class _Reader:
                     break
             piece = self._decompressor.decompress(compressed, n_bytes)
             n_bytes -= len(piece)
+            self._position += len(piece)
             pieces.append(piece)
         return b"".join(pieces)
 
@@ -104,22 +114,24 @@ def keep(descriptor: int, look_after: Callable[[], None]) -> Stored:
         look_after: called now and then, so that limits hold meanwhile.
     """
     writer = _Writer(descriptor)
-    archive = tarfile.TarFile(
-        fileobj=writer,  # type: ignore[arg-type]  # it needs only `write` and `tell`
-        mode="w",
-        format=tarfile.PAX_FORMAT,
-        encoding="utf-8",
-        errors="surrogateescape",
-    )
     links: dict[int, str] = {}
     for number, (path, status) in enumerate(_walk()):
         if number % _ENTRIES_PER_LOOK == 0:
             look_after()
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            _add(archive, writer, path, status, links)
-        archive.members.clear()  # type: ignore[attr-defined]  # they would only need memory
-    archive.close()
+            _add(writer, path, status, links)
+    writer.write(bytes(2 * tarfile.BLOCKSIZE))
     return writer.finish()
+
+
+def _write_head(writer: _Writer, entry: tarfile.TarInfo) -> None:
+    """Write the head of an entry, in the short old form where that can hold it."""
+    if not entry.pax_headers:
+        with contextlib.suppress(ValueError):
+            head = entry.tobuf(tarfile.USTAR_FORMAT, "utf-8", "surrogateescape")
+            writer.write(head)
+            return
+    writer.write(entry.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape"))
 
 
 def _walk() -> Iterator[tuple[str, os.stat_result]]:
@@ -159,7 +171,6 @@ def _names_in(folder: str) -> list[str]:
 
 
 def _add(
-    archive: tarfile.TarFile,
     writer: _Writer,
     path: str,
     status: os.stat_result,
@@ -184,14 +195,12 @@ def _add(
     else:
         if status.st_nlink > 1:
             links[status.st_ino] = path
-        _add_content(archive, writer, path, entry)
+        _add_content(writer, path, entry)
         return
-    archive.addfile(entry)
+    _write_head(writer, entry)
 
 
-def _add_content(
-    archive: tarfile.TarFile, writer: _Writer, path: str, entry: tarfile.TarInfo
-) -> None:
+def _add_content(writer: _Writer, path: str, entry: tarfile.TarInfo) -> None:
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         file = os.open(f"/{path}", flags)
@@ -208,12 +217,11 @@ def _add_content(
             _describe_sparse(entry, path, size, segments)
         prefix = entry.pax_headers.pop("", "").encode()
         entry.size = len(prefix) + sum(length for _, length in segments)
-        archive.addfile(entry)
+        _write_head(writer, entry)
         writer.write(prefix)
         for start, length in segments:
             _copy(file, start, length, writer)
         writer.write(bytes(-entry.size % tarfile.BLOCKSIZE))
-        archive.offset = writer.tell()
     finally:
         os.close(file)
 
@@ -269,14 +277,14 @@ def restore(descriptor: int, digest: str) -> None:
     reader = _Reader(descriptor)
     folders: list[tarfile.TarInfo] = []
     try:
-        with tarfile.open(
-            fileobj=reader,  # type: ignore[arg-type]  # it needs only `read`
-            mode="r|",
+        with tarfile.TarFile(
+            fileobj=reader,  # type: ignore[arg-type]  # it goes forward only
+            mode="r",
             encoding="utf-8",
             errors="surrogateescape",
         ) as archive:
             while (entry := archive.next()) is not None:
-                _make(archive, entry)
+                _make(archive, reader, entry)
                 if entry.isdir():
                     folders.append(entry)
                 archive.members.clear()  # type: ignore[attr-defined]
@@ -294,7 +302,7 @@ def restore(descriptor: int, digest: str) -> None:
         os.utime(path, (folder.mtime, folder.mtime))
 
 
-def _make(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> None:
+def _make(archive: tarfile.TarFile, reader: _Reader, entry: tarfile.TarInfo) -> None:
     path = f"/{entry.name}"
     if entry.isdir():
         os.makedirs(path, exist_ok=True)
@@ -308,31 +316,33 @@ def _make(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> None:
         os.mkfifo(path)
         os.chmod(path, entry.mode)
     elif entry.isreg():
-        _make_file(archive, entry, path)
+        _make_file(archive, reader, entry, path)
 
 
-def _make_file(archive: tarfile.TarFile, entry: tarfile.TarInfo, path: str) -> None:
+def _make_file(
+    archive: tarfile.TarFile, reader: _Reader, entry: tarfile.TarInfo, path: str
+) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    source = archive.extractfile(entry)
-    if source is None:
-        raise Damaged(f"{entry.name} has no content")
-    segments = entry.sparse
     file = os.open(path, flags, 0o600)
     try:
-        if segments is None:
-            _fill(file, source, 0, entry.size)
+        if entry.sparse is None:
+            reader.seek(entry.offset_data)
+            _fill(file, reader, 0, entry.size)
         else:
-            for start, length in segments:
+            source = archive.extractfile(entry)
+            if source is None:
+                raise Damaged(f"{entry.name} has no content")
+            for start, length in entry.sparse:
                 source.seek(start)
                 _fill(file, source, start, length)
-        os.ftruncate(file, entry.size)
+            os.ftruncate(file, entry.size)
         os.fchmod(file, entry.mode)
         os.utime(file, (entry.mtime, entry.mtime))
     finally:
         os.close(file)
 
 
-def _fill(file: int, source: IO[bytes], start: int, length: int) -> None:
+def _fill(file: int, source: IO[bytes] | _Reader, start: int, length: int) -> None:
     """Write a part of a file."""
     end = start + length
     while start < end:

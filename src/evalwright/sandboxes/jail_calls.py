@@ -54,7 +54,7 @@ _PR_SET_SECUREBITS = 28
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_CAP_AMBIENT = 47
 _PR_CAP_AMBIENT_CLEAR_ALL = 4
-_SECURE_ROOT_IS_NOBODY = 0b11_11_11  # no root, no fixing of set-user-id, no keeping; locked
+_SECURE_ROOT_IS_NOBODY = 0b10_11_11  # root has no rights of its own; locked
 
 RESOLVE_NO_MAGIC_LINKS = 0x02
 PROC_FILESYSTEM = 0x9FA0

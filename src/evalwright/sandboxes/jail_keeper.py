@@ -41,6 +41,8 @@ _OPEN_FILES = 1024
 _TRUSTED_PROCESSES = 2
 """The keeper and the first process, which the kernel counts among the jail's processes."""
 _INODES_PER_MB = 512
+_STACK_BYTES = 8 << 20
+"""Of a thread; only what is used of it is memory."""
 _MOST_TERMINALS = 32
 _DOOR_PORT = 26371
 """Where the first door is, so that programs that show it repeat themselves."""
@@ -377,11 +379,19 @@ class _Command:
 
 
 class _Process(NamedTuple):
-    """A process inside, as /proc shows it."""
+    """A process inside, as /proc shows it.
+
+    Attributes:
+        number: its number inside.
+        parent: that of its parent.
+        started: when it started, in ticks of the kernel's clock.
+        folder: where /proc shows its memory.
+    """
 
     number: int
     parent: int
     started: int
+    folder: str
 
 
 class _Keeper:
@@ -689,7 +699,7 @@ class _Keeper:
     def _limit(self) -> None:
         processes = self._processes + _TRUSTED_PROCESSES
         for limit, most in (
-            (resource.RLIMIT_DATA, self._memory_bytes),
+            (resource.RLIMIT_DATA, self._memory_bytes + self._processes * _STACK_BYTES),
             (resource.RLIMIT_FSIZE, self._disk_bytes),
             (resource.RLIMIT_NOFILE, _OPEN_FILES),
             (resource.RLIMIT_NPROC, processes),
@@ -824,10 +834,10 @@ class _Keeper:
         processes = list(_processes())
         if not self._commands:
             self._has_leftovers = bool(processes)
-        resident = sum(self._resident_bytes(process.number) for process in processes)
+        resident = sum(self._resident_bytes(process.folder) for process in processes)
         if resident <= self._memory_bytes:
             return
-        sizes = {process: _used_bytes(process.number) for process in processes}
+        sizes = {process: _used_bytes(process.folder) for process in processes}
         n_used = sum(sizes.values())
         for process in sorted(processes, key=lambda process: -sizes[process]):
             if n_used <= self._memory_bytes:
@@ -840,9 +850,9 @@ class _Keeper:
             _kill(process.number)
             n_used -= sizes[process]
 
-    def _resident_bytes(self, number: int) -> int:
+    def _resident_bytes(self, folder: str) -> int:
         try:
-            with open(f"/proc/{number}/statm", "rb") as file:
+            with open(f"{folder}/statm", "rb") as file:
                 return int(file.read().split()[1]) * self._page_bytes
         except (OSError, IndexError, ValueError):
             return 0
@@ -924,21 +934,43 @@ def _processes() -> Iterator[_Process]:
     for name in os.listdir("/proc"):
         if not name.isdecimal():
             continue
+        folder = f"/proc/{name}"
         try:
-            with open(f"/proc/{name}/stat", "rb") as file:
+            with open(f"{folder}/stat", "rb") as file:
+                text = file.read()
+            fields = text[text.rfind(b")") + 2 :].split()
+            if fields[0] in (b"Z", b"X"):
+                folder = _folder_of_thread(folder, n_threads=int(fields[17]))
+        except OSError:
+            continue
+        if folder:
+            yield _Process(int(name), int(fields[1]), int(fields[19]), folder)
+
+
+def _folder_of_thread(folder: str, n_threads: int) -> str:
+    """Return where /proc shows a living thread of a process whose first thread has ended.
+
+    Without threads, the process has ended, and only its parent has not noticed: "".
+    """
+    if n_threads <= 1:
+        return ""
+    for name in os.listdir(f"{folder}/task"):
+        thread = f"{folder}/task/{name}"
+        try:
+            with open(f"{thread}/stat", "rb") as file:
                 text = file.read()
         except OSError:
             continue
-        fields = text[text.rfind(b")") + 2 :].split()
-        if fields[0] not in (b"Z", b"X"):
-            yield _Process(int(name), int(fields[1]), int(fields[19]))
+        if text[text.rfind(b")") + 2 :][:1] not in (b"Z", b"X"):
+            return thread
+    return ""
 
 
-def _used_bytes(number: int) -> int:
+def _used_bytes(folder: str) -> int:
     """Return the memory of a process, with its share of what it shares with others."""
     n_kilobytes = 0
     try:
-        with open(f"/proc/{number}/smaps_rollup", "rb") as file:
+        with open(f"{folder}/smaps_rollup", "rb") as file:
             for row in file:
                 if row.startswith((b"Pss_Anon:", b"Pss_Shmem:", b"SwapPss:")):
                     n_kilobytes += int(row.split()[1])

@@ -13,6 +13,7 @@ import gc
 import importlib
 import json
 import os
+import signal
 import socket
 import sys
 import types
@@ -86,6 +87,7 @@ def main() -> None:
         control.send(json.dumps({"missing": str(error)}).encode())
         return
     control.send(json.dumps({"missing": ""}).encode())
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     starter.serve()
 
 
@@ -302,7 +304,6 @@ class _Starter:
 
     def start(self, plan: dict[str, Any], descriptors: list[int]) -> None:
         """Fork a keeper, and close its descriptors here."""
-        self._reap()
         shared = {}
         problem = ""
         for folder in plan["read_only"]:
@@ -367,11 +368,6 @@ class _Starter:
         (folder / "setgroups").write_text("deny")
         (folder / "uid_map").write_text(f"0 {os.geteuid()} 1")
         (folder / "gid_map").write_text(f"0 {os.getegid()} 1")
-
-    def _reap(self) -> None:
-        with contextlib.suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
 
 
 if __name__ == "__main__":
