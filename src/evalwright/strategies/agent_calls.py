@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
@@ -23,6 +24,8 @@ VERSION = 1
 KEY_BYTES = 16
 _ERROR = "error"
 _DONE = "stop"
+_AGAIN = "again"
+_SNAPSHOT = "snapshot"
 
 _canonical = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False
@@ -51,10 +54,18 @@ class CarriedOut:
     Args:
         result: what the model reads.
         is_replayed: whether that was stored, and the call was not carried out now.
+        is_again: whether it had been begun before, and nobody knows how far it had come.
     """
 
     result: ToolResult
     is_replayed: bool = False
+    is_again: bool = False
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """What a record says of it beside the result."""
+        replayed = {"replayed": True} if self.is_replayed else {}
+        return {**replayed, "again": True} if self.is_again else replayed
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +147,11 @@ class AgentCalls:
         if stored is not None:
             if has_session:
                 self._unheard[source.label] = self._unheard.get(source.label, 0) + 1
-            return CarriedOut(_result_of(stored), is_replayed=True)
+            return CarriedOut(
+                _result_of(stored),
+                is_replayed=True,
+                is_again=_AGAIN in _extras_of(stored),
+            )
         try:
             n_unheard = self._unheard.get(source.label, 0)
             if n_unheard:
@@ -144,12 +159,29 @@ class AgentCalls:
                     f"the session with {source.label} ended after {n_unheard} calls, with"
                     " the state that it had"
                 )
+            is_again = await self._begin(log, key, call, place)
             result = await self._toolbox.call(call, seconds)
-            await log.store(key, self._described(call, place), _response_of(result))
+            outcome = _response_of(result, {_AGAIN: True} if is_again else {})
+            await log.store(key, self._described(call, place), outcome)
         except BaseException:
             log.give_up(key)
             raise
-        return CarriedOut(result)
+        return CarriedOut(result, is_again=is_again)
+
+    async def _begin(
+        self, log: ActionLog, key: bytes, call: ToolCall, place: CallPlace
+    ) -> bool:
+        """Store that a call is being carried out; return whether that was stored before.
+
+        A process that is killed between a tool's effect and the storing of its result leaves this
+        behind, so that a call which may have been carried out twice is said to have been.
+        """
+        begun_key = blake2b(b"begun", key=key, digest_size=KEY_BYTES).digest()
+        if await log.stored(begun_key) is not None:
+            return True
+        described = {**self._described(call, place), "begun": True}
+        await log.store(begun_key, described, Response(finish_reason=_DONE))
+        return False
 
     async def _in_sandbox(
         self,
@@ -175,7 +207,7 @@ class AgentCalls:
             return CarriedOut(_result_of(stored), is_replayed=True)
         snapshot = await sandbox.snapshot_if_due(result.seconds)
         await self._log.store(
-            key, self._described(call, place), _response_of(result, snapshot)
+            key, self._described(call, place), _response_of(result, _kept(snapshot))
         )
         return CarriedOut(result)
 
@@ -220,7 +252,7 @@ class AgentCalls:
             return kept  # all is said and done; whoever needs the snapshot says that it is gone
         snapshot = await sandbox.snapshot()
         described = {**self._named(), "name": "end of the trajectory"}
-        await log.store(key, described, _response_of(ToolResult(""), snapshot))
+        await log.store(key, described, _response_of(ToolResult(""), _kept(snapshot)))
         return snapshot
 
     @property
@@ -300,8 +332,7 @@ def mark_key(
     ).digest()
 
 
-def _response_of(result: ToolResult, snapshot: Snapshot | None = None) -> Response:
-    extras = {} if snapshot is None else {"snapshot": snapshot.as_dict()}
+def _response_of(result: ToolResult, extras: Mapping[str, Any]) -> Response:
     return Response(
         result.text,
         finish_reason=_ERROR if result.is_error else _DONE,
@@ -310,15 +341,26 @@ def _response_of(result: ToolResult, snapshot: Snapshot | None = None) -> Respon
     )
 
 
+def _kept(snapshot: Snapshot | None) -> dict[str, Any]:
+    return {} if snapshot is None else {_SNAPSHOT: snapshot.as_dict()}
+
+
 def _result_of(stored: Response) -> ToolResult:
     return ToolResult(stored.text, stored.finish_reason == _ERROR, stored.latency)
 
 
+def _extras_of(stored: Response) -> dict[str, Any]:
+    """Return what is stored with a result beside it."""
+    try:
+        extras = json.loads(stored.provider_content or "{}")
+    except ValueError:
+        return {}
+    return extras if isinstance(extras, dict) else {}
+
+
 def snapshot_of(stored: Response) -> Snapshot | None:
     """Return the snapshot that is stored with an action, None if there is none."""
-    if not stored.provider_content:
-        return None
     try:
-        return Snapshot.from_dict(json.loads(stored.provider_content)["snapshot"])
+        return Snapshot.from_dict(_extras_of(stored)[_SNAPSHOT])
     except (ValueError, KeyError, TypeError):
         return None

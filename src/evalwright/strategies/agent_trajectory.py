@@ -104,11 +104,7 @@ class Trajectory:
         """
         place = CallPlace(self.digest, len(self.responses) - 1, index)
         carried_out = await calls.carry_out(call, place, seconds)
-        self.show(
-            call,
-            carried_out.result,
-            {"replayed": True} if carried_out.is_replayed else {},
-        )
+        self.show(call, carried_out.result, carried_out.recorded)
         return carried_out.result
 
     async def carry_out_all(self, calls: AgentCalls, made: Sequence[ToolCall]) -> None:
