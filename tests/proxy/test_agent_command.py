@@ -5,7 +5,6 @@ limited and refused.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,9 @@ import yaml
 
 from evalwright import ModelSpec, Run, evaluate, load_task
 from evalwright.core.errors import EvalwrightError
+from evalwright.core.responses import Response
 from evalwright.core.samples import SampleRecord
+from evalwright.proxy.program_limits import ProgramMeter
 from evalwright.sandboxes.backends import refusal_of
 from evalwright.sandboxes.protocol import SandboxSettings
 from support.agent_programs import MESSAGES_AGENT, URLLIB_AGENT, steps
@@ -142,7 +143,7 @@ def test_nothing_of_the_host_is_in_the_programs_environment(
     environment = json.loads(answer.text)
     assert "SOME_SECRET_OF_THE_HOST" not in environment
     assert "sk-of-the-provider-itself" not in answer.text
-    assert environment["OPENAI_API_KEY"] == "[key]"  # as records have it
+    assert environment["OPENAI_BASE_URL"].startswith("http://127.0.0.1:")
     assert environment["TASK_PROMPT"] == "Write a file."
     assert environment["PYTHONHASHSEED"] == "0"
 
@@ -219,7 +220,7 @@ def test_a_limit_ends_the_program_and_is_the_models(
 def test_a_program_that_does_not_hear_of_the_limit_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evalwright.proxy.agent_command.LIMIT_GRACE_SECONDS", 0.5)
+    monkeypatch.setattr("evalwright.proxy.agent_command.LIMIT_GRACE_SECONDS", 2.0)
     program = ASK + (
         "import time, urllib.error\nprint('begun')\n"
         "while True:\n"
@@ -235,12 +236,23 @@ def test_a_program_that_does_not_hear_of_the_limit_is_ended(
     assert answer.strategy["exit_code"] == 128 + 15
 
 
-def test_time_of_the_program_itself_is_limited(tmp_path: Path) -> None:
-    program = ASK + "import time\nprint(say('x'))\ntime.sleep(600)"
+def test_time_of_the_program_itself_is_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the first reply, nearly all of its time has passed."""
+    close = ProgramMeter.close
+
+    def close_late(meter: ProgramMeter, response: Response | None) -> None:
+        meter._program_seconds += 299.9
+        close(meter, response)
+
+    monkeypatch.setattr(ProgramMeter, "close", close_late)
+    program = ASK + "import time\nsay('x')\ntime.sleep(600)"
     with scripted_chat(lambda messages: "ok") as server:
-        answer = answered(tmp_path, server, program, limits={"seconds": 2})
+        answer = answered(tmp_path, server, program, limits={"seconds": 300})
     assert answer.strategy["ended"] == "seconds"
-    assert answer.text == "ok"
+    assert answer.strategy["exit_code"] == 128 + 15
+    assert len(answer.responses) == 1
 
 
 @pytest.mark.parametrize(
@@ -360,6 +372,33 @@ def test_a_prompt_of_any_size_is_in_a_file(tmp_path: Path) -> None:
     assert answer.text == "300000 False ok"
 
 
+def test_many_connections_and_large_bodies_leave_the_others_alone(
+    tmp_path: Path,
+) -> None:
+    program = ASK + (
+        "import os, socket\nfrom urllib.parse import urlsplit\n"
+        "address = urlsplit(os.environ['OPENAI_BASE_URL'])\n"
+        "place = (address.hostname, address.port)\n"
+        "head = ('POST /v1/chat/completions HTTP/1.1\\r\\nHost: ' + address.netloc +"
+        " '\\r\\nAuthorization: Bearer ' + os.environ['OPENAI_API_KEY'] +"
+        " '\\r\\nContent-Type: application/json\\r\\nContent-Length: 49000000\\r\\n\\r\\n')\n"
+        "held = []\n"
+        "for _ in range(100):\n"
+        "    client = socket.create_connection(place)\n"
+        "    client.sendall(head.encode())\n"
+        "    held.append(client)\n"
+        "refused = 0\n"
+        "for client in held[3:]:\n"
+        "    try:\n        refused += not client.recv(9) or 1\n"
+        "    except ConnectionResetError:\n        refused += 1\n"
+        "for client in held:\n    client.close()\n"
+        "print(refused, say('x'))"
+    )
+    with scripted_chat(lambda messages: "ok") as server:
+        answer = answered(tmp_path, server, program)
+    assert answer.text == "97 ok"
+
+
 def test_the_command_is_a_template_over_the_row(tmp_path: Path) -> None:
     samples = [{"id": "a", "q": "x", "flag": "--fast"}]
     program = ASK + "import sys\nprint(sys.argv[1:], say('x'))"
@@ -403,6 +442,9 @@ def test_a_client_that_leaves_and_asks_again_pays_once(tmp_path: Path) -> None:
         ({"models": "gpt"}, {}, "'models' of 'agent-command' is a list of names"),
         ({"modle": "x"}, {}, "modle"),
         ({}, {"sandbox": None, "files": None}, "sandbox"),
+        ({}, {"answer": {"temperature": 0.5}}, "`answer.temperature` has no effect"),
+        ({}, {"answer": {"max_tokens": 5}}, "`answer.max_tokens` has no effect"),
+        ({}, {"prompt": {"user": ["a", "b"]}}, "the task has several user turns"),
     ],
 )
 def test_wrong_settings_are_said_before_anything_runs(
@@ -420,4 +462,4 @@ def test_the_key_of_tokens_is_private(tmp_path: Path) -> None:
     with scripted_chat(lambda messages: "ok") as server:
         answered(tmp_path, server, program)
     key_file = tmp_path / "home" / "agent-command.key"
-    assert os.stat(key_file).st_mode & 0o077 == 0
+    assert key_file.stat().st_mode & 0o077 == 0

@@ -25,7 +25,7 @@ from evalwright.core.ask import Ask
 from evalwright.core.errors import ConfigurationError, RequestFailed, UsageError
 from evalwright.core.requests import Ability, Message, Prompt, prompt_payload
 from evalwright.core.samples import Answer, Sample
-from evalwright.core.secrets import mask, remember
+from evalwright.core.secrets import mask
 from evalwright.proxy.earlier_attempts import EarlierAttempts
 from evalwright.proxy.gateway import Gateway
 from evalwright.proxy.program_answer import answer_of, check_program, end_of
@@ -79,6 +79,8 @@ class AgentCommand:
     """
 
     needs: frozenset[Ability] = frozenset({"generate"})
+    uses_sandbox = True
+    samples_itself = True
 
     def __init__(
         self,
@@ -92,6 +94,11 @@ class AgentCommand:
         if setup.sandbox is None:
             raise ConfigurationError(
                 "'agent-command' runs a program in a sandbox: add `sandbox: jail` to the task."
+            )
+        if setup.turns is not None:
+            raise ConfigurationError(
+                "'agent-command' gives its program one prompt, and the task has several user"
+                " turns: make `prompt.user` one text."
             )
         for option, text in (("run", run), ("model", model), ("answer", answer)):
             if not isinstance(text, str):
@@ -297,17 +304,17 @@ def _trajectory_id(
 
 
 def _text_of(prompt: Prompt) -> str:
-    """Return a prompt as one text."""
-    if isinstance(prompt, str):
-        return prompt
-    return "\n\n".join(turn.text for turn in prompt)
+    """Return a prompt as one text, which every encoding of it can hold."""
+    text = prompt
+    if not isinstance(text, str):
+        text = "\n\n".join(turn.text for turn in text)
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _task_variables(prompt: str, model: str) -> dict[str, str]:
     """Return the variables that say what is to be done, and with which model."""
     variables = {"TASK_PROMPT_FILE": PROMPT_FILE, "TASK_MODEL": model}
-    size = len(prompt.encode("utf-8", "surrogatepass"))
-    if size <= MAX_VARIABLE_BYTES and "\0" not in prompt:
+    if len(prompt.encode()) <= MAX_VARIABLE_BYTES and "\0" not in prompt:
         variables["TASK_PROMPT"] = prompt
     return variables
 
@@ -335,15 +342,14 @@ def _hosts_of(address: str) -> frozenset[str]:
 def _token(home: Path, trajectory: str) -> str:
     """Return the token of a trajectory: the same when its program is started again.
 
-    A program that shows the model its variables then repeats itself.
+    A program that shows the model its variables then repeats itself. What it opens is in the
+    sandbox alone, and gone with it, so the token is no secret afterwards.
     """
     key = secrets.token_bytes(32)
     with suppress(OSError):
         key = _key_of(home)
     digest = hmac.new(key, trajectory.encode(), "sha256").hexdigest()
-    token = f"sk-{digest[:40]}"
-    remember(token)
-    return token
+    return f"sk-{digest[:40]}"
 
 
 def _key_of(home: Path) -> bytes:

@@ -46,14 +46,13 @@ class SandboxedProgram:
 
     def __init__(self, sandbox: Sandbox, script: str, prompt: str) -> None:
         self._sandbox = sandbox
-        self._script = script
-        self._prompt = prompt.encode("utf-8", "surrogateescape")
+        self._script = script.encode("utf-8", "replace")
+        self._prompt = prompt.encode("utf-8", "replace")
         self._running: asyncio.Task[Executed] | None = None
 
     async def prepare(self) -> None:
         """Write its files."""
-        script = self._script.encode("utf-8", "surrogateescape")
-        await self._sandbox.write(_SCRIPT_FILE, script)
+        await self._sandbox.write(_SCRIPT_FILE, self._script)
         await self._sandbox.write(PROMPT_FILE, self._prompt)
 
     def start(self, environment: Mapping[str, str]) -> asyncio.Task[Executed]:
