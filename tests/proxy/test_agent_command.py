@@ -4,6 +4,7 @@ limited and refused.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,11 +15,14 @@ import yaml
 
 from evalwright import ModelSpec, Run, evaluate, load_task
 from evalwright.core.errors import EvalwrightError
+from evalwright.core.requests import Message
 from evalwright.core.responses import Response
 from evalwright.core.samples import SampleRecord
 from evalwright.proxy.program_limits import ProgramMeter
-from evalwright.sandboxes.backends import refusal_of
-from evalwright.sandboxes.protocol import SandboxSettings
+from evalwright.sandboxes.backends import refusal_of, started
+from evalwright.sandboxes.plan import PlannedFile, SandboxPlan
+from evalwright.sandboxes.protocol import SandboxSettings, Snapshot
+from strategies.asking import asked, strategy
 from support.agent_programs import MESSAGES_AGENT, URLLIB_AGENT, steps
 from support.scripted_chat import ScriptedChat, scripted_chat
 
@@ -463,3 +467,69 @@ def test_the_key_of_tokens_is_private(tmp_path: Path) -> None:
         answered(tmp_path, server, program)
     key_file = tmp_path / "home" / "agent-command.key"
     assert key_file.stat().st_mode & 0o077 == 0
+
+
+def test_a_program_that_hides_is_ended_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It writes another process into the file by which it is found, and hears no signal."""
+    monkeypatch.setattr("evalwright.proxy.sandboxed_program.END_SECONDS", 3.0)
+    monkeypatch.setattr("evalwright.proxy.agent_command.LIMIT_GRACE_SECONDS", 0.1)
+    program = ASK + (
+        "import signal, time, urllib.error\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "open('/tmp/.agent-command/process', 'w').write('1')\n"
+        "while True:\n"
+        "    try:\n        say('x', temperature=1)\n"
+        "    except urllib.error.HTTPError:\n        time.sleep(0.05)\n"
+    )
+    with scripted_chat(lambda messages: "ok") as server:
+        answer = answered(tmp_path, server, program, limits={"messages": 2})
+        assert len(server.bodies) == 2
+    assert answer.strategy["ended"] == "messages"
+    assert answer.strategy["exit_code"] == 137
+    assert answer.strategy["sandbox"]["snapshot"]
+
+
+def test_a_budget_ends_the_program_and_a_larger_one_goes_on(tmp_path: Path) -> None:
+    with scripted_chat(steps("echo 1", "echo 2", "echo 3")) as server:
+        acting = task(tmp_path)
+        run = run_of(acting, server, tmp_path, "small", budget="2 requests")
+        assert len(server.bodies) == 2
+        assert not [record for record in run.samples() if record.answer is not None]
+        whole = run_of(acting, server, tmp_path, "whole", budget="9 requests")
+        assert len(server.bodies) == 4
+    assert record_of(whole).answer.text == "Done."  # type: ignore[union-attr]
+
+
+def test_an_ask_that_keeps_nothing_is_enough(tmp_path: Path) -> None:
+    """As of a simulated model: no store, no model to look at, no log of actions."""
+    plan = SandboxPlan(
+        SandboxSettings(), [PlannedFile("/agent/agent.py", URLLIB_AGENT.encode())]
+    )
+    acting = strategy(
+        "agent-command",
+        {"run": "python3 /agent/agent.py"},
+        sandbox=lambda sample: plan,
+        render=lambda sample: (Message("user", sample.input),),
+    )
+    answer, requests = asked(acting, lambda role, request: "Forty-two.")
+    assert answer.text == "Forty-two."
+    assert [role for role, _ in requests] == ["target"]
+    assert answer.strategy["attempts"] == 1
+
+
+def test_the_state_that_it_left_is_kept(
+    tmp_path: Path,
+) -> None:
+    """Scorers begin with it."""
+    with scripted_chat(steps("echo hi > /work/a.txt")) as server:
+        answer = answered(tmp_path, server)
+    snapshot = Snapshot.from_dict(answer.strategy["sandbox"]["snapshot"])
+
+    async def read() -> bytes:
+        home = tmp_path / "home"
+        async with started(SandboxSettings(), home, snapshot) as sandbox:
+            return await sandbox.read("/work/a.txt", 100)
+
+    assert asyncio.run(read()) == b"hi\n"
