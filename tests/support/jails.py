@@ -61,9 +61,7 @@ async def python(
     return await sandbox.exec(["python3", "-c", program], seconds=seconds)
 
 
-def run_bash(
-    home: Path, script: str, settings: SandboxSettings = SETTINGS
-) -> Executed:
+def run_bash(home: Path, script: str, settings: SandboxSettings = SETTINGS) -> Executed:
     """Run a bash script in a jail of its own."""
     return in_jail(home, lambda sandbox: bash(sandbox, script), settings)
 
@@ -73,3 +71,21 @@ def run_python(
 ) -> Executed:
     """Run a Python program in a jail of its own."""
     return in_jail(home, lambda sandbox: python(sandbox, program), settings)
+
+
+async def living(sandbox: Sandbox) -> list[str]:
+    """List the processes of a jail, once those that were ended are gone.
+
+    Args:
+        sandbox: the jail.
+
+    Returns:
+        Their command lines, without that of whoever lists them.
+    """
+    script = "ps -eo stat=,args= | grep -v -e ^Z -e 'ps -eo' -e 'grep -v'"
+    for _ in range(20):
+        executed = await bash(sandbox, script)
+        if not executed.stdout:
+            break
+        await asyncio.sleep(0.05)
+    return executed.stdout.decode("utf-8", "replace").splitlines()

@@ -261,9 +261,7 @@ class JailSandbox(Sandbox):
                     f" {self._folder}: {reply.head['error']}."
                 )
             reference = str(reply.head["digest"])
-            return await asyncio.to_thread(
-                stored.publish, JailBackend.name, reference
-            )
+            return await asyncio.to_thread(stored.publish, JailBackend.name, reference)
         finally:
             stored.close()
 
@@ -367,7 +365,9 @@ class JailSandbox(Sandbox):
         for level, kind, packed in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 numbers = array.array("i")
-                numbers.frombytes(packed[: len(packed) - len(packed) % numbers.itemsize])
+                numbers.frombytes(
+                    packed[: len(packed) - len(packed) % numbers.itemsize]
+                )
                 self._received.extend(numbers)
         if not piece:
             self._end("all of it ended, which no command inside can bring about")
@@ -474,7 +474,9 @@ class _Starter:
         """Whether it can start jails."""
         if self.process_number != os.getpid():
             return False
-        return self._process is None or bool(self.missing) or self._process.poll() is None
+        return (
+            self._process is None or bool(self.missing) or self._process.poll() is None
+        )
 
     def send(self, plan: dict[str, Any], descriptors: Sequence[int]) -> None:
         """Have a jail started.
@@ -549,7 +551,7 @@ def _shared_folders(settings: SandboxSettings, folder: Path) -> list[str]:
     home = os.path.realpath(folder.parent.parent)
     shared = []
     for path in settings.options.get(READ_ONLY_OPTION, []):
-        real = os.path.realpath(os.path.expanduser(path))
+        real = os.path.realpath(Path(path).expanduser())
         forbidden = [*_NEVER_SHARED, home]
         is_forbidden = any(_is_within(real, parent) for parent in forbidden)
         is_forbidden |= any(_is_within(parent, real) for parent in forbidden)
@@ -562,7 +564,7 @@ def _shared_folders(settings: SandboxSettings, folder: Path) -> list[str]:
         is_system = any(_is_within(real, parent) for parent in _SYSTEM_FOLDERS)
         if is_system and not is_local:
             continue  # it is there already
-        if not os.path.exists(real):
+        if not Path(real).exists():
             raise SandboxFailed(
                 f"A jail cannot show the folder {path}: there is none on this machine."
             )
@@ -589,5 +591,3 @@ def _write_all(descriptor: int, content: bytes) -> None:
     view = memoryview(content)
     while view:
         view = view[os.write(descriptor, view) :]
-
-

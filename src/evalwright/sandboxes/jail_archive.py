@@ -212,13 +212,13 @@ def _add_content(writer: _Writer, path: str, entry: tarfile.TarInfo) -> None:
             return
         size = status.st_size
         segments = [(0, size)]
+        table = b""
         if status.st_blocks * 512 < size:
             segments = list(_data_segments(file, size))
-            _describe_sparse(entry, path, size, segments)
-        prefix = entry.pax_headers.pop("", "").encode()
-        entry.size = len(prefix) + sum(length for _, length in segments)
+            table = _describe_sparse(entry, path, size, segments)
+        entry.size = len(table) + sum(length for _, length in segments)
         _write_head(writer, entry)
-        writer.write(prefix)
+        writer.write(table)
         for start, length in segments:
             _copy(file, start, length, writer)
         writer.write(bytes(-entry.size % tarfile.BLOCKSIZE))
@@ -241,8 +241,12 @@ def _data_segments(file: int, size: int) -> Iterator[tuple[int, int]]:
 
 def _describe_sparse(
     entry: tarfile.TarInfo, path: str, size: int, segments: list[tuple[int, int]]
-) -> None:
-    """Make an entry one of a file with holes, in the form "GNU sparse 1.0"."""
+) -> bytes:
+    """Make an entry one of a file with holes, in the form "GNU sparse 1.0".
+
+    Returns:
+        What goes before its content: a table of its parts.
+    """
     numbers = [len(segments)]
     for start, length in segments:
         numbers += [start, length]
@@ -253,8 +257,8 @@ def _describe_sparse(
         "GNU.sparse.minor": "0",
         "GNU.sparse.name": path,
         "GNU.sparse.realsize": str(size),
-        "": table,
     }
+    return table.encode()
 
 
 def _copy(file: int, start: int, length: int, writer: _Writer) -> None:
@@ -315,6 +319,7 @@ def _make(archive: tarfile.TarFile, reader: _Reader, entry: tarfile.TarInfo) -> 
     elif entry.isfifo():
         os.mkfifo(path)
         os.chmod(path, entry.mode)
+        os.utime(path, (entry.mtime, entry.mtime))
     elif entry.isreg():
         _make_file(archive, reader, entry, path)
 
@@ -325,14 +330,15 @@ def _make_file(
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     file = os.open(path, flags, 0o600)
     try:
-        if entry.sparse is None:
+        segments: list[tuple[int, int]] | None = entry.sparse  # type: ignore[assignment]
+        if segments is None:
             reader.seek(entry.offset_data)
             _fill(file, reader, 0, entry.size)
         else:
             source = archive.extractfile(entry)
             if source is None:
                 raise Damaged(f"{entry.name} has no content")
-            for start, length in entry.sparse:
+            for start, length in segments:
                 source.seek(start)
                 _fill(file, source, start, length)
             os.ftruncate(file, entry.size)

@@ -147,9 +147,7 @@ def forbid_capabilities() -> None:
     for capability in range(_LAST_CAPABILITY + 1):
         if _libc.prctl(_PR_CAPBSET_READ, capability, 0, 0, 0) < 0:
             break
-        check(
-            _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0), "capability bounding"
-        )
+        check(_libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0), "capability bounding")
     check(
         _libc.prctl(_PR_SET_SECUREBITS, _SECURE_ROOT_IS_NOBODY, 0, 0, 0), "secure bits"
     )
@@ -185,10 +183,11 @@ def open_inside(path: str, flags: int, mode: int = 0) -> int:
     """Open a file without following the links of /proc that lead to processes' files."""
     how = struct.pack("3Q", flags, mode, RESOLVE_NO_MAGIC_LINKS)
     status = _libc.syscall(_OPENAT2, _AT_CURRENT, os.fsencode(path), how, len(how))
-    if status < 0:
+    descriptor = int(status)
+    if descriptor < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
-    return status
+    return descriptor
 
 
 def filesystem_of(descriptor: int) -> int:
@@ -217,7 +216,8 @@ _UNKNOWN = 0x00050000 | 38
 _KILL = 0x80000000
 _NUMBER_OFFSET = 0
 _MACHINE_OFFSET = 4
-_NAMESPACE_FLAGS = 0x7E020080
+_REFUSED_CLONE_FLAGS = 0x7E020080 | 0x8000
+"""New namespaces, and children that are not the caller's but its parent's."""
 _REFUSED_TERMINAL_CALLS = (0x5412, 0x541C, 0x5423)
 """Put input into a terminal, command the console, change the terminal's discipline."""
 _PERSONALITIES = (0, 0xFFFFFFFF, 0x0040000)
@@ -260,9 +260,9 @@ def build_filter() -> bytes:
             steps += [_step(_EQUAL, number, 0, 1), refuse]
         return [*steps, allow]
 
-    new_namespaces = _step(_HAS_BITS, _NAMESPACE_FLAGS, 0, 1)
+    has_refused_flags = _step(_HAS_BITS, _REFUSED_CLONE_FLAGS, 0, 1)
     bounded = {
-        "clone": [_load_argument(0), new_namespaces, refuse, allow],
+        "clone": [_load_argument(0), has_refused_flags, refuse, allow],
         "ioctl": all_but(1, _REFUSED_TERMINAL_CALLS),
         "personality": only(0, _PERSONALITIES),
         "socket": only(0, _SOCKET_FAMILIES),

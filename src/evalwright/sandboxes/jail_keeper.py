@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import json
 import os
 import resource
@@ -22,10 +23,10 @@ import struct
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-from evalwright.sandboxes import jail_archive, jail_calls
+from evalwright.sandboxes import jail_archive, jail_calls, jail_processes, jail_root
 
 FRAME = struct.Struct(">II")
 """The head of a message: the bytes of its JSON, and of what follows that."""
@@ -36,76 +37,22 @@ _IDLE_TICK_SECONDS = 0.2
 _GRACE_SECONDS = 0.1
 """How long output is awaited after a command's end from what it left behind."""
 _PIECE_BYTES = 1 << 16
-_KILL_ROUNDS = 40
+_DOOR_PORT = 26371
+"""Where the first door is, so that programs that show it repeat themselves."""
+_GENTLE_KILL_ROUNDS = 40
+"""After so many looks at what is left of a command, everything in the jail is ended."""
+_KILL_ROUNDS = 60
+_KILL_PAUSE_SECONDS = 0.0005
 _OPEN_FILES = 1024
 _TRUSTED_PROCESSES = 2
 """The keeper and the first process, which the kernel counts among the jail's processes."""
-_INODES_PER_MB = 512
 _STACK_BYTES = 8 << 20
 """Of a thread; only what is used of it is memory."""
-_MOST_TERMINALS = 32
-_DOOR_PORT = 26371
-"""Where the first door is, so that programs that show it repeat themselves."""
-_NOT_FOUND = 127
-_NOT_RUNNABLE = 126
-_ACCOUNTS = {
-    "passwd": "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/:/bin/false\n",
-    "group": "root:x:0:\nnogroup:x:65534:\n",
-    "hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
-    "hostname": "sandbox\n",
-    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
-    "resolv.conf": "",
-    "protocols": "ip 0 IP\nicmp 1 ICMP\ntcp 6 TCP\nudp 17 UDP\n",
-    "services": "ssh 22/tcp\nsmtp 25/tcp\ndomain 53/udp\nhttp 80/tcp\nhttps 443/tcp\n",
-}
-_FOLDERS = (
-    "/etc",
-    "/home",
-    "/mnt",
-    "/opt",
-    "/run",
-    "/srv",
-    "/usr/local/bin",
-    "/usr/local/lib",
-    "/var/log",
-)
-_SHARED_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")
-_DEVICE_LINKS = {
-    "/dev/fd": "/proc/self/fd",
-    "/dev/stdin": "/proc/self/fd/0",
-    "/dev/stdout": "/proc/self/fd/1",
-    "/dev/stderr": "/proc/self/fd/2",
-    "/dev/ptmx": "pts/ptmx",
-}
-
-
-class RootPlan(NamedTuple):
-    """What the root of a jail is made of.
-
-    Attributes:
-        base: the folder with the machine's parts in `root`, and an empty folder `new`.
-        folders: paths of folders that are mounted.
-        files: paths of files that are mounted.
-        links: symbolic links: path -> where it leads.
-        masked_files: files of /proc that nothing is read from.
-        masked_folders: folders of /proc that look empty.
-        read_only_folders: folders of /proc that nothing is written to.
-        environment: variables that Python needs where it is.
-    """
-
-    base: str
-    folders: Sequence[str]
-    files: Sequence[str]
-    links: dict[str, str]
-    masked_files: Sequence[str]
-    masked_folders: Sequence[str]
-    read_only_folders: Sequence[str]
-    environment: dict[str, str]
 
 
 def main(
     plan: dict[str, Any],
-    root: RootPlan,
+    root: jail_root.RootPlan,
     system_call_filter: bytes,
     descriptors: list[int],
     ready: int,
@@ -129,12 +76,12 @@ def main(
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         if plan["problem"]:
             raise ValueError(plan["problem"])
-        first = _enter(plan, root, ready, mapped, is_root)
+        first = jail_root.enter(plan, root, ready, mapped, is_root)
         if plan["has_snapshot"]:
             jail_archive.restore(descriptors[1], plan["digest"])
             os.close(descriptors[1])
         else:
-            _write_accounts()
+            jail_root.write_accounts()
         os.makedirs(plan["folder"], exist_ok=True)
         jail_calls.keep_capabilities(
             jail_calls.CAP_DAC_OVERRIDE,
@@ -179,151 +126,6 @@ def _report(line: socket.socket, head: dict[str, Any]) -> None:
     text = json.dumps(head).encode()
     with contextlib.suppress(OSError):
         line.sendall(FRAME.pack(len(text), 0) + text)
-
-
-def _enter(
-    plan: dict[str, Any], root: RootPlan, ready: int, mapped: int, is_root: bool
-) -> int:
-    """Enter the namespaces, build the root, and fork the first process.
-
-    Returns:
-        The process number of the first process.
-    """
-    if is_root:
-        os.setgroups([])
-    jail_calls.unshare(
-        jail_calls.NEW_USERS
-        | jail_calls.NEW_MOUNTS
-        | jail_calls.NEW_PIDS
-        | jail_calls.NEW_NETWORK
-        | jail_calls.NEW_IPC
-        | jail_calls.NEW_NAMES
-        | jail_calls.NEW_CGROUPS
-    )
-    os.write(ready, b"r")
-    if not os.read(mapped, 1):
-        raise OSError("the user namespace could not be given a user")
-    os.close(ready)
-    os.close(mapped)
-    os.setresgid(0, 0, 0)
-    os.setresuid(0, 0, 0)
-    os.umask(0o022)
-    socket.sethostname("sandbox")
-    jail_calls.start_loopback()
-    jail_calls.make_mounts_private()
-    new_root = f"{root.base}/new"
-    _build_root(plan, root, new_root)
-    jail_calls.forbid_tracing()
-    first = _fork_first(root, new_root)
-    jail_calls.pivot_root(new_root)
-    jail_calls.forbid_capabilities()
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    return first
-
-
-def _build_root(plan: dict[str, Any], root: RootPlan, new_root: str) -> None:
-    disk_mb = plan["limits"]["disk_mb"]
-    options = f"mode=755,size={disk_mb}m,nr_inodes={4096 + disk_mb * _INODES_PER_MB}"
-    no_setuid = jail_calls.MOUNT_NO_SETUID
-    no_devices = jail_calls.MOUNT_NO_DEVICES
-    jail_calls.mount("tmpfs", new_root, "tmpfs", no_setuid | no_devices, options)
-    for path in root.folders:
-        os.makedirs(new_root + path, exist_ok=True)
-        jail_calls.bind(f"{root.base}/root{path}", new_root + path)
-    for path in root.files:
-        _touch(new_root + path)
-        jail_calls.bind(f"{root.base}/root{path}", new_root + path)
-    for folder, source in plan["shared"].items():
-        if os.path.isdir(source):
-            os.makedirs(new_root + folder, exist_ok=True)
-        else:
-            _touch(new_root + folder)
-        jail_calls.bind(source, new_root + folder)
-    if not plan["has_snapshot"]:
-        for path, target in root.links.items():
-            os.makedirs(os.path.dirname(new_root + path), exist_ok=True)
-            os.symlink(target, new_root + path)
-        for path in _FOLDERS:
-            os.makedirs(new_root + path, exist_ok=True)
-        os.mkdir(f"{new_root}/root", 0o700)
-    for path in _SHARED_FOLDERS:
-        os.makedirs(new_root + path, exist_ok=True)
-        os.chmod(new_root + path, 0o1777)
-    for path, target in _DEVICE_LINKS.items():
-        os.symlink(target, new_root + path)
-    os.mkdir(f"{new_root}/dev/pts")
-    jail_calls.mount(
-        "devpts",
-        f"{new_root}/dev/pts",
-        "devpts",
-        no_setuid | jail_calls.MOUNT_NO_PROGRAMS,
-        f"newinstance,ptmxmode=0666,mode=620,max={_MOST_TERMINALS}",
-    )
-    os.makedirs(f"{new_root}/proc", exist_ok=True)
-
-
-def _touch(path: str) -> None:
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
-
-
-def _write_accounts() -> None:
-    for name, text in _ACCOUNTS.items():
-        with open(f"/etc/{name}", "w", encoding="utf-8") as file:
-            file.write(text)
-
-
-def _fork_first(root: RootPlan, new_root: str) -> int:
-    """Fork the first process of the new process namespace, and wait until it has mounted /proc.
-
-    It has no descriptor and no capability, and ignores every signal from inside; processes whose
-    parent has ended become its children, and are gone when they end.
-    """
-    read, write = os.pipe()
-    first = os.fork()
-    if first == 0:
-        try:
-            _mount_proc(root, new_root)
-            for signal_number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
-                signal.signal(signal_number, signal.SIG_IGN)
-            jail_calls.forbid_capabilities()
-            jail_calls.keep_capabilities()
-            jail_calls.die_with_parent(signal.SIGKILL)
-            os.write(write, b"ok")
-            os.closerange(0, 1 << 16)
-            while True:
-                signal.pause()
-        except BaseException as error:
-            with contextlib.suppress(OSError):
-                os.write(write, str(error).encode("utf-8", "replace"))
-        os._exit(1)
-    os.close(write)
-    report = os.read(read, 4096)
-    os.close(read)
-    if report != b"ok":
-        raise OSError(report.decode("utf-8", "replace") or "the first process ended")
-    return first
-
-
-def _mount_proc(root: RootPlan, new_root: str) -> None:
-    restricted = (
-        jail_calls.MOUNT_NO_SETUID
-        | jail_calls.MOUNT_NO_DEVICES
-        | jail_calls.MOUNT_NO_PROGRAMS
-    )
-    jail_calls.mount("proc", f"{new_root}/proc", "proc", restricted, "hidepid=2")
-    # Any port: programs have no capability, and the network is theirs alone.
-    ports = f"{new_root}/proc/sys/net/ipv4/ip_unprivileged_port_start"
-    with contextlib.suppress(OSError), open(ports, "w", encoding="utf-8") as setting:
-        setting.write("0")
-    for path in root.masked_files:
-        jail_calls.bind(f"{root.base}/root/dev/null", new_root + path)
-    for path in root.masked_folders:
-        jail_calls.bind(f"{root.base}/empty", new_root + path)
-    for path in (*root.read_only_folders, *root.masked_folders):
-        if path in root.read_only_folders:
-            jail_calls.bind(new_root + path, new_root + path)
-        jail_calls.restrict_mount(new_root + path, jail_calls.MOUNT_READ_ONLY)
 
 
 class _Output:
@@ -378,22 +180,6 @@ class _Command:
         self.seconds = 0.0
 
 
-class _Process(NamedTuple):
-    """A process inside, as /proc shows it.
-
-    Attributes:
-        number: its number inside.
-        parent: that of its parent.
-        started: when it started, in ticks of the kernel's clock.
-        folder: where /proc shows its memory.
-    """
-
-    number: int
-    parent: int
-    started: int
-    folder: str
-
-
 class _Keeper:
     """Serves the requests on a line."""
 
@@ -403,7 +189,7 @@ class _Keeper:
         line: socket.socket,
         first: int,
         system_call_filter: bytes,
-        environment: dict[str, str],
+        environment: Mapping[str, str],
     ) -> None:
         limits = plan["limits"]
         self._folder: str = plan["folder"]
@@ -417,7 +203,6 @@ class _Keeper:
         self._first = first
         self._filter = system_call_filter
         self._environment = environment
-        self._page_bytes = os.sysconf("SC_PAGE_SIZE")
         self._incoming = bytearray()
         self._received: deque[int] = deque()
         self._outgoing: deque[tuple[bytes, list[int]]] = deque()
@@ -532,7 +317,7 @@ class _Keeper:
                 self._snapshot(head)
             elif kind == "listen":
                 self._listen(head)
-        except (OSError, ValueError) as error:
+        except Exception as error:
             reason = getattr(error, "strerror", None) or str(error)
             number = getattr(error, "errno", None) or 0
             self._send({"id": head["id"], "error": reason, "errno": number})
@@ -586,7 +371,9 @@ class _Keeper:
             descriptor = jail_calls.open_inside(path, flags, permissions)
         except OSError as error:
             if error.errno == errno.ENXIO:
-                raise ValueError("it is a pipe, a socket or a device, not a file") from None
+                raise ValueError(
+                    "it is a pipe, a socket or a device, not a file"
+                ) from None
             raise
         try:
             status = os.fstat(descriptor)
@@ -595,7 +382,9 @@ class _Keeper:
             if not stat.S_ISREG(status.st_mode):
                 raise ValueError("it is a pipe, a socket or a device, not a file")
             if jail_calls.filesystem_of(descriptor) == jail_calls.PROC_FILESYSTEM:
-                raise ValueError("it is a file of /proc, which only programs inside read")
+                raise ValueError(
+                    "it is a file of /proc, which only programs inside read"
+                )
             if head["mode"] == "write":
                 os.ftruncate(descriptor, 0)
                 os.fchmod(descriptor, 0o755 if head["is_executable"] else 0o644)
@@ -629,9 +418,11 @@ class _Keeper:
     # Commands.
 
     def _exec(self, head: dict[str, Any], stdin: bytes) -> None:
-        earlier = {(process.number, process.started) for process in _processes()}
+        earlier = {
+            (process.number, process.started) for process in jail_processes.processes()
+        }
         started_at = time.monotonic()
-        opened = []
+        opened: list[int] = []
         try:
             if stdin:
                 stdin_read, stdin_write = _pipe(opened)
@@ -648,7 +439,9 @@ class _Keeper:
                 os.close(descriptor)
             raise
         if process == 0:
-            self._run_child(head, [stdin_read, stdout_write, stderr_write], status_write)
+            self._run_child(
+                head, [stdin_read, stdout_write, stderr_write], status_write
+            )
         for descriptor in (stdin_read, stdout_write, stderr_write, status_write):
             os.close(descriptor)
         outputs = [
@@ -660,7 +453,7 @@ class _Keeper:
         self._commands.append(command)
         for output in outputs:
             os.set_blocking(output.descriptor, False)
-            self._watch(output.descriptor, lambda _, output=output: self._read(output))
+            self._watch(output.descriptor, functools.partial(self._read, output))
         self._watch(command.handle, lambda _: self._command_ended(command))
         self._watch(status_read, lambda _: self._command_started(command, status_read))
         if stdin:
@@ -690,11 +483,11 @@ class _Keeper:
             jail_calls.keep_capabilities()
             jail_calls.forbid_new_privileges()
             jail_calls.install_filter(self._filter)
-            _execute(argv, environment, folder)
+            jail_processes.execute(argv, environment, folder)
         except BaseException as error:
             with contextlib.suppress(OSError):
                 os.write(2, f"The command could not be started: {error}\n".encode())
-        os._exit(_NOT_RUNNABLE)
+        os._exit(jail_processes.NOT_RUNNABLE)
 
     def _limit(self) -> None:
         processes = self._processes + _TRUSTED_PROCESSES
@@ -739,26 +532,35 @@ class _Keeper:
 
         self._watch(descriptor, write, select.POLLOUT)
 
-    def _read(self, output: _Output) -> bool:
-        """Read what is there of a stream.
+    def _read(self, output: _Output, _events: int) -> None:
+        """Keep what is there of a stream."""
+        piece = self._read_piece(output)
+        if piece:
+            output.add(piece)
+        elif piece is not None:
+            output.is_open = False
+            self._finish_commands()
+
+    def _drain(self, output: _Output, _events: int) -> None:
+        """Read and drop what a process that was left behind writes."""
+        self._read_piece(output)
+
+    def _read_piece(self, output: _Output) -> bytes | None:
+        """Read from a stream, and close it at its end.
 
         Returns:
-            Whether there may be more at once.
+            What was there; nothing at the end, None if there may be more later.
         """
         try:
             piece = os.read(output.descriptor, _PIECE_BYTES)
         except BlockingIOError:
-            return False
+            return None
         except OSError:
             piece = b""
-        if piece:
-            output.add(piece)
-            return True
-        output.is_open = False
-        self._unwatch(output.descriptor)
-        os.close(output.descriptor)
-        self._finish_commands()
-        return False
+        if not piece:
+            self._unwatch(output.descriptor)
+            os.close(output.descriptor)
+        return piece
 
     def _command_ended(self, command: _Command) -> None:
         self._unwatch(command.handle)
@@ -780,7 +582,9 @@ class _Keeper:
             if is_open and now < command.ended_at + _GRACE_SECONDS:
                 continue
             self._commands.remove(command)
-            self._has_leftovers = is_open or any(True for _ in _processes())
+            self._has_leftovers = is_open or any(
+                True for _ in jail_processes.processes()
+            )
             kept = [output.kept() for output in command.outputs]
             n_bytes = sum(output.n_bytes for output in command.outputs)
             reply = {
@@ -793,20 +597,9 @@ class _Keeper:
             }
             for output in command.outputs:
                 if output.is_open:  # what is written later is read and dropped
-                    self._callbacks[output.descriptor] = _Drain(self, output)
+                    drain = functools.partial(self._drain, output)
+                    self._callbacks[output.descriptor] = drain
             self._send(reply, b"".join(kept))
-
-    def _drained(self, output: _Output) -> None:
-        """Read and drop what a process that was left behind writes."""
-        try:
-            piece = os.read(output.descriptor, _PIECE_BYTES)
-        except BlockingIOError:
-            return
-        except OSError:
-            piece = b""
-        if not piece:
-            self._unwatch(output.descriptor)
-            os.close(output.descriptor)
 
     def _cancel(self, request: int) -> None:
         for command in self._commands:
@@ -831,13 +624,17 @@ class _Keeper:
         self._finish_commands()
 
     def _look_at_memory(self) -> None:
-        processes = list(_processes())
+        processes = list(jail_processes.processes())
         if not self._commands:
             self._has_leftovers = bool(processes)
-        resident = sum(self._resident_bytes(process.folder) for process in processes)
+        resident = sum(
+            jail_processes.resident_bytes(process.folder) for process in processes
+        )
         if resident <= self._memory_bytes:
             return
-        sizes = {process: _used_bytes(process.folder) for process in processes}
+        sizes = {
+            process: jail_processes.used_bytes(process.folder) for process in processes
+        }
         n_used = sum(sizes.values())
         for process in sorted(processes, key=lambda process: -sizes[process]):
             if n_used <= self._memory_bytes:
@@ -847,15 +644,8 @@ class _Keeper:
                     command.ended_by = command.ended_by or "memory"
                     self._kill_tree(command)
                     return
-            _kill(process.number)
+            jail_processes.kill(process.number)
             n_used -= sizes[process]
-
-    def _resident_bytes(self, folder: str) -> int:
-        try:
-            with open(f"{folder}/statm", "rb") as file:
-                return int(file.read().split()[1]) * self._page_bytes
-        except (OSError, IndexError, ValueError):
-            return 0
 
     def _kill_tree(self, command: _Command) -> None:
         """End a command with everything that it started, but not what was there before.
@@ -864,18 +654,19 @@ class _Keeper:
         """
         with contextlib.suppress(OSError):
             signal.pidfd_send_signal(command.handle, signal.SIGKILL)
-        for _ in range(_KILL_ROUNDS):
-            tree = self._tree_of(command, list(_processes()))
+        for number in range(_KILL_ROUNDS):
+            tree = self._tree_of(command, list(jail_processes.processes()))
             if not tree:
                 return
             for process in tree:
-                _kill(process.number)
-            time.sleep(0.0005)
-        self._kill_all()
+                jail_processes.kill(process.number)
+            if number >= _GENTLE_KILL_ROUNDS:
+                self._kill_all()
+            time.sleep(_KILL_PAUSE_SECONDS)
 
     def _tree_of(
-        self, command: _Command, processes: list[_Process]
-    ) -> list[_Process]:
+        self, command: _Command, processes: list[jail_processes.Process]
+    ) -> list[jail_processes.Process]:
         """List the processes of a command: born after its start, and of nothing older.
 
         A process whose parent has ended is a child of the first process: whose it was, nobody can
@@ -904,109 +695,20 @@ class _Keeper:
         return tree
 
     def _kill_all(self) -> None:
+        """End every process inside at once, but the first."""
         helper = os.fork()
         if helper == 0:
             with contextlib.suppress(OSError):
-                os.kill(-1, signal.SIGKILL)
+                if os.getppid() == 0:  # in the jail, where the keeper has no number
+                    os.kill(-1, signal.SIGKILL)
             os._exit(0)
         os.waitpid(helper, 0)
-
-
-class _Drain:
-    """Reads and drops what a process that was left behind writes."""
-
-    def __init__(self, keeper: _Keeper, output: _Output) -> None:
-        self._keeper = keeper
-        self._output = output
-
-    def __call__(self, _events: int) -> None:
-        self._keeper._drained(self._output)
 
 
 def _pipe(opened: list[int]) -> tuple[int, int]:
     read, write = os.pipe()
     opened += [read, write]
     return read, write
-
-
-def _processes() -> Iterator[_Process]:
-    """Go through the processes inside that have not ended."""
-    for name in os.listdir("/proc"):
-        if not name.isdecimal():
-            continue
-        folder = f"/proc/{name}"
-        try:
-            with open(f"{folder}/stat", "rb") as file:
-                text = file.read()
-            fields = text[text.rfind(b")") + 2 :].split()
-            if fields[0] in (b"Z", b"X"):
-                folder = _folder_of_thread(folder, n_threads=int(fields[17]))
-        except OSError:
-            continue
-        if folder:
-            yield _Process(int(name), int(fields[1]), int(fields[19]), folder)
-
-
-def _folder_of_thread(folder: str, n_threads: int) -> str:
-    """Return where /proc shows a living thread of a process whose first thread has ended.
-
-    Without threads, the process has ended, and only its parent has not noticed: "".
-    """
-    if n_threads <= 1:
-        return ""
-    for name in os.listdir(f"{folder}/task"):
-        thread = f"{folder}/task/{name}"
-        try:
-            with open(f"{thread}/stat", "rb") as file:
-                text = file.read()
-        except OSError:
-            continue
-        if text[text.rfind(b")") + 2 :][:1] not in (b"Z", b"X"):
-            return thread
-    return ""
-
-
-def _used_bytes(folder: str) -> int:
-    """Return the memory of a process, with its share of what it shares with others."""
-    n_kilobytes = 0
-    try:
-        with open(f"{folder}/smaps_rollup", "rb") as file:
-            for row in file:
-                if row.startswith((b"Pss_Anon:", b"Pss_Shmem:", b"SwapPss:")):
-                    n_kilobytes += int(row.split()[1])
-    except OSError:
-        return 0
-    return n_kilobytes << 10
-
-
-def _kill(number: int) -> None:
-    """End a process inside, by its number inside."""
-    try:
-        handle = os.open(f"/proc/{number}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        return
-    with contextlib.suppress(OSError):
-        signal.pidfd_send_signal(handle, signal.SIGKILL)
-    os.close(handle)
-
-
-def _execute(
-    argv: list[bytes], environment: dict[bytes, bytes], folder: str
-) -> None:
-    """Replace this process by a program, or say on its standard error why that cannot be."""
-    try:
-        os.chdir(folder)
-    except OSError as error:
-        os.write(2, f"{folder}: {error.strerror}\n".encode("utf-8", "replace"))
-        os._exit(_NOT_RUNNABLE)
-    try:
-        os.execvpe(argv[0], argv, environment)
-    except FileNotFoundError:
-        os.write(2, argv[0] + b": command not found\n")
-        os._exit(_NOT_FOUND)
-    except OSError as error:
-        os.write(2, argv[0] + f": {error.strerror}\n".encode())
-        os._exit(_NOT_RUNNABLE)
 
 
 if sys.platform != "linux":

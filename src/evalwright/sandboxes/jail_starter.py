@@ -13,6 +13,7 @@ import gc
 import importlib
 import json
 import os
+import select
 import signal
 import socket
 import sys
@@ -295,8 +296,14 @@ class _Starter:
         return str(reply)
 
     def serve(self) -> None:
-        """Start a jail for each message, until the other side closes the socket."""
+        """Start a jail for each message, until the other side closes the socket or ends."""
+        waiting = select.poll()
+        waiting.register(self._control, select.POLLIN)
+        waiting.register(os.pidfd_open(os.getppid()), select.POLLIN)
         while True:
+            ready = [descriptor for descriptor, _ in waiting.poll()]
+            if self._control.fileno() not in ready:
+                return
             text, descriptors, _, _ = socket.recv_fds(self._control, 65536, 4)
             if not text:
                 return
@@ -340,7 +347,7 @@ class _Starter:
         mapped: int,
     ) -> None:
         template = self._template
-        root = self._keeper.RootPlan(
+        root = self._keeper.jail_root.RootPlan(
             base=template.base,
             folders=template.folders,
             files=template.files,

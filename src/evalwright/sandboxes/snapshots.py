@@ -50,7 +50,7 @@ class SnapshotFile:
         try:
             os.fsync(self.descriptor)
             n_bytes = os.fstat(self.descriptor).st_size
-            os.replace(self._path, self._folder / f"{reference}{SUFFIX}")
+            self._path.replace(self._folder / f"{reference}{SUFFIX}")
             self.close()
         except OSError as error:
             raise SandboxFailed(
