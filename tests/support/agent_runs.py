@@ -16,7 +16,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -175,10 +175,8 @@ class AgentRuns:
                 break
             time.sleep(0.002)
         was_running = process.poll() is None
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         process.communicate()
         self.check_unpaid(server, stored, before)
         return was_running
@@ -233,7 +231,8 @@ def _timeless(row: Mapping[str, Any]) -> dict[str, Any]:
         {name: part for name, part in call.items() if name != "again"}
         for call in strategy["tool_calls"]
     ]
-    return {**row, "strategy": strategy, "timing": None}
+    scores = {name: score for name, score in row["scores"].items() if name != "effort"}
+    return {**row, "strategy": strategy, "timing": None, "scores": scores}
 
 
 @contextmanager

@@ -56,6 +56,7 @@ BUNDLED = {
     "classification": "evalwright.scorers.choice:classification",
     "command": "evalwright.scorers.sandbox.command_scorer:command",
     "consistency": "evalwright.scorers.consistency.scorer:consistency",
+    "effort": "evalwright.scorers.effort:effort",
     "exact-match": "evalwright.scorers.exact_match:exact_match",
     "files": "evalwright.scorers.sandbox.expected_files:files",
     "final-answer": "evalwright.scorers.final_answer:final_answer",
@@ -108,6 +109,7 @@ A judge may then read the unsure ones by the same reference.
 
 WORST: Mapping[str, float | None] = {
     "consistency": None,
+    "effort": None,
     "perplexity": None,
     "words": None,
 }
@@ -117,7 +119,7 @@ None means no score, because the scorer is not about being right (a rate of hall
 probability of a text, a length). A plug-in sets it by `@scorer(NAME, worst=...)`.
 """
 
-SCORE_FAULTS = frozenset({"grounding-judged", "outcome", "stress"})
+SCORE_FAULTS = frozenset({"grounding-judged", "outcome", "stress", "effort"})
 """Scorers that have classes of their own for replies without an answer.
 
 They get these replies as empty answers.

@@ -44,6 +44,7 @@ from evalwright.tasks.sandbox_keys import (
     check_acting,
     recorded_acting,
     with_default_tools,
+    with_effort,
 )
 from evalwright.tasks.scorer_sandboxes import ScorerSandboxes, kept_columns
 from evalwright.tasks.scoring import check_scorers, metrics_of, scorers_of
@@ -86,7 +87,8 @@ def compile_task(
     document = with_prompt_file(definition.document, definition.variables)
     file = with_mode_of_strategy(validated(document), document)
     check_acting(file, document)
-    file = _with_kept_columns(with_default_tools(file), definition.variables)
+    file = with_effort(with_default_tools(file))
+    file = _with_kept_columns(file, definition.variables)
     out_of_reach = (OutOfReach, MissingExtra) if may_lack_data else (OutOfReach,)
     lost: OutOfReach | MissingExtra | None = None
     try:

@@ -24,6 +24,7 @@ from evalwright.core.samples import Sample
 from evalwright.sandboxes.backends import BUNDLED, backend_of
 from evalwright.sandboxes.plan import PlannedFile, SandboxPlan
 from evalwright.sandboxes.protocol import SandboxLimits, SandboxSettings
+from evalwright.scorers.effort import SHOWN
 from evalwright.strategies.limits import Limits
 from evalwright.tasks import schema, templates
 from evalwright.tasks.folder_files import (
@@ -40,11 +41,14 @@ from evalwright.tasks.folder_files import (
 from evalwright.tasks.offered_tools import SANDBOX_TOOLS
 from evalwright.tasks.prompts import Renderer, per_sample
 from evalwright.tasks.samples import Placed, RowError
+from evalwright.tasks.scoring import default_metrics, default_scorers
 from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, plain
 from evalwright.tools.task_tools import TaskTools
 
 KEYS = ("sandbox", "files", "setup", "solution", "limits")
 """The keys of a task file that are about acting."""
+EFFORT = "effort"
+"""The scorer and the metric of what an answer took."""
 AGENTS = frozenset({"agent", "agent-command"})
 """Bundled strategies that act in a sandbox."""
 MAX_SCRIPT_CHARS = 1 << 20
@@ -322,6 +326,33 @@ def with_default_tools(file: schema.TaskFile) -> schema.TaskFile:
     if not is_agent or file.tools is not None:
         return file
     return file.model_copy(update={"tools": list(SANDBOX_TOOLS)})
+
+
+def with_effort(file: schema.TaskFile) -> schema.TaskFile:
+    """Return the file with what its agents take among its numbers.
+
+    A task that names no metrics gets those of steps, tokens, dollars and seconds beside its own;
+    one that names metrics of `effort` gets the scorer.
+    """
+    is_agent = file.strategy is not None and file.strategy.name in AGENTS
+    names_effort = any(use.use == EFFORT for use in file.metrics or ())
+    if not is_agent or (file.metrics is not None and not names_effort):
+        return file
+    scorers = [*(file.scorers or default_scorers(file))]
+    if not any(use.name == EFFORT for use in scorers):
+        scorers.append(schema.ScorerUse.model_validate(EFFORT))
+    metrics = [
+        use.model_copy(update={"scorer": EFFORT})
+        if use.use == EFFORT and use.scorer is None
+        else use
+        for use in file.metrics or default_metrics(scorers)
+    ]
+    if file.metrics is None:
+        shown = ({"name": part, "use": EFFORT, "part": part} for part in SHOWN)
+        metrics += [
+            schema.MetricUse.model_validate({**use, "scorer": EFFORT}) for use in shown
+        ]
+    return file.model_copy(update={"scorers": scorers, "metrics": metrics})
 
 
 def check_acting(file: schema.TaskFile, document: Document) -> None:

@@ -175,6 +175,8 @@ async def collect_requests(task: Task, sample: Sample) -> list[Request]:
             tokens=(token,),
         )
 
+    if task.sandbox is not None:
+        return [await _first_request(task, sample)]
     try:
         await task.strategy(sample, ask, 0)
     except RequestFailed:
@@ -182,6 +184,31 @@ async def collect_requests(task: Task, sample: Sample) -> list[Request]:
             # Otherwise a placeholder is no verdict, and all requests are collected.
             raise
     return sent
+
+
+class _Enough(Exception):
+    """The first request of a sample is known."""
+
+
+async def _first_request(task: Task, sample: Sample) -> Request:
+    """Return the first request of a sample whose model acts: nothing is started for it."""
+    sent: list[Request] = []
+
+    async def ask(role: str, request: Request) -> Response:
+        sent.append(request)
+        raise _Enough
+
+    strategy: Any = task.strategy
+    name = task.definition.get("strategy", {}).get("name")
+    if name == "agent-command":
+        # The program in the sandbox makes the requests; this is what it is given.
+        opening: Request = strategy.sampling.request(strategy.render(sample), 0)
+        return opening
+    try:
+        await strategy(sample, ask, 0)
+    except _Enough:
+        return sent[0]
+    raise TaskError(f"The strategy of '{task.name}' sends no request.")
 
 
 async def answer_sample(task: Task, sample: Sample, ask: Ask) -> Answer:

@@ -122,7 +122,7 @@ async def command(
     executed = await sandbox.exec(
         [*BASH, run, "command"],
         seconds=float(seconds),
-        environment=environment(**await _places(sandbox, hidden)),
+        environment=environment(sandbox, **await _places(sandbox, hidden)),
     )
     return _score_of(executed, score, reads)
 
@@ -145,7 +145,9 @@ def _score_of(executed: Executed, pattern: str, reads: Reads) -> Score:
     }
     end = _end_of_output(executed)
     if executed.ended_by:
-        label: str = "timed out" if executed.ended_by == "seconds" else executed.ended_by
+        label: str = (
+            "timed out" if executed.ended_by == "seconds" else executed.ended_by
+        )
         why = f"The limit of {executed.ended_by} ended the tests."
         return Score(0.0, label, f"{why} {end}", parts)
     if pattern:

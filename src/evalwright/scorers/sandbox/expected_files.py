@@ -132,7 +132,8 @@ async def _fault(sandbox: Sandbox, path: str, condition: Any, compare: Compare) 
     try:
         content = await sandbox.read(path, MAX_FILE_BYTES + 1)
     except SandboxPathError as error:
-        return "" if conditions.get("exists") is False else str(error)
+        why = str(error).removeprefix(f"{path}: ")
+        return "" if conditions.get("exists") is False else why
     if conditions.get("exists") is False:
         return "the file exists"
     if len(content) > MAX_FILE_BYTES:

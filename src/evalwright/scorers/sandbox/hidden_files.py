@@ -45,9 +45,13 @@ _SYSTEM = frozenset(
 _CLEAR = """
 while [ "$1" != -- ]; do
   if [ -L "$1" ] || { [ -e "$1" ] && [ ! -d "$1" ]; }; then rm -rf -- "$1"; fi
+  if [ -d "$1" ]; then chmod u+rwx -- "$1"; fi
   shift
 done
 shift
+for place; do
+  if [ -d "$place" ] && [ ! -L "$place" ]; then chmod -R u+rwx -- "$place"; fi
+done
 if [ "$#" -gt 0 ]; then rm -rf -- "$@"; fi
 """
 
@@ -192,7 +196,7 @@ async def put_hidden_files(sandbox: Sandbox, hidden: HiddenFiles) -> None:
         [*BASH, _CLEAR, "clear", *hidden.on_the_way, "--", *hidden.cleared],
         seconds=SECONDS,
         folder="/",
-        environment=environment(),
+        environment=environment(sandbox),
     )
     if cleared.exit_code:
         errors = cleared.stderr[-300:].decode("utf-8", "replace").strip()

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from evalwright.core.actions import actions_of
@@ -18,7 +19,7 @@ from evalwright.core.ask import Ask
 from evalwright.core.errors import Failure, RequestFailed
 from evalwright.core.outcomes import ANSWERED, explanation_of
 from evalwright.core.samples import Answer, NoScore, Sample, Score
-from evalwright.sandboxes.backends import started
+from evalwright.sandboxes.backends import has_snapshot, started
 from evalwright.sandboxes.protocol import (
     Sandbox,
     SandboxPathError,
@@ -35,13 +36,16 @@ A full disk stops no test: there is room for hidden files, and for what tests wr
 """
 PRELOAD_FILE = "/etc/ld.so.preload"
 """Libraries in this file are loaded into every program."""
+JAIL = "jail"
+READ_ONLY_PATH = "/opt/python/bin:/usr/bin:/bin:/usr/sbin:/sbin:/usr/local/bin"
+"""Where programs are in a jail: first in folders of the machine, which nothing inside changes."""
+SYSTEM_SETTINGS = ("/etc/python3*", "/etc/gitconfig", "/etc/perl", "/etc/profile*")
+"""Files of a jail's /etc that interpreters read; it begins with none of them."""
 NO_HOME = "/nonexistent"
 CLEAN_ENVIRONMENT: Mapping[str, str] = {
     "HOME": NO_HOME,
     "BASH_ENV": "",
     "ENV": "",
-    "LD_PRELOAD": "",
-    "LD_LIBRARY_PATH": "",
     "PYTHONPATH": "",
     "PYTHONSTARTUP": "",
     "PYTHONNOUSERSITE": "1",
@@ -66,6 +70,7 @@ CLEAN_ENVIRONMENT: Mapping[str, str] = {
     "GIT_CONFIG_VALUE_2": "cat",
 }
 """Variables of every command that a scorer runs."""
+_CLEAR_SECONDS = 60.0
 BASH = ("bash", "--noprofile", "--norc", "-c")
 
 SandboxFunction = Callable[[Sample, Answer, Ask, Sandbox], Awaitable[Any]]
@@ -134,9 +139,8 @@ async def opened(snapshot: Snapshot, ask: Ask) -> AsyncIterator[Sandbox]:
     limits = replace(settings.limits, disk_mb=settings.limits.disk_mb + SCORERS_DISK_MB)
     settings = replace(settings, backend=snapshot.backend, network=False, limits=limits)
     try:
-        home = snapshot_home(actions_of(ask))
-        async with started(settings, home, snapshot) as sandbox:
-            await _forget_preloads(sandbox)
+        async with started(settings, _home_with(snapshot, ask), snapshot) as sandbox:
+            await _forget_settings(sandbox)
             yield sandbox
     except SnapshotMissing as error:
         raise RequestFailed(
@@ -144,13 +148,40 @@ async def opened(snapshot: Snapshot, ask: Ask) -> AsyncIterator[Sandbox]:
         ) from None
 
 
-def environment(**variables: str) -> dict[str, str]:
-    """Return the variables of a command that a scorer runs."""
-    return {**CLEAN_ENVIRONMENT, **variables}
+def _home_with(snapshot: Snapshot, ask: Ask) -> Path:
+    """Return the home folder that has a snapshot: the run's, or this process's own.
+
+    The latter has those of strategies of which nothing is stored, as for a simulated model.
+    """
+    home = snapshot_home(actions_of(ask))
+    own = snapshot_home(None)
+    return own if has_snapshot(own, snapshot) else home
+
+
+def environment(sandbox: Sandbox, **variables: str) -> dict[str, str]:
+    """Return the variables of a command that a scorer runs in a sandbox."""
+    settings = sandbox.settings
+    has_path = settings.backend == JAIL and "PATH" not in settings.environment
+    path = {"PATH": READ_ONLY_PATH} if has_path else {}
+    return {**CLEAN_ENVIRONMENT, **path, **variables}
+
+
+async def _forget_settings(sandbox: Sandbox) -> None:
+    """Remove settings of the whole system that the model left.
+
+    The file with libraries for every program is emptied before the first program is started.
+    """
+    await _forget_preloads(sandbox)
+    if sandbox.settings.backend == JAIL:
+        await sandbox.exec(
+            [*BASH, f"rm -rf -- {' '.join(SYSTEM_SETTINGS)}"],
+            seconds=_CLEAR_SECONDS,
+            folder="/",
+            environment=environment(sandbox),
+        )
 
 
 async def _forget_preloads(sandbox: Sandbox) -> None:
-    """Empty the file that would load libraries into every program, if the model left one."""
     try:
         content = await sandbox.read(PRELOAD_FILE, 1)
     except SandboxPathError:
