@@ -53,7 +53,7 @@ AGENTS = frozenset({"agent", "agent-command"})
 """Bundled strategies that act in a sandbox."""
 MAX_SCRIPT_CHARS = 1 << 20
 """Most characters of `setup` and `solution`."""
-_BY_DIGEST = re.compile(r"[^\s@]+@sha256:[0-9a-f]{64}")
+_BY_DIGEST = re.compile(r"(?:[^\s@]+@)?sha256:[0-9a-f]{64}")
 
 
 class TaskSandbox:
@@ -298,8 +298,13 @@ def _check_permission(use: schema.SandboxUse, document: Document) -> None:
         _check_image(use.image, document)
 
 
+def is_fixed_image(image: str) -> bool:
+    """Return whether the name of an image says what is in it."""
+    return _BY_DIGEST.fullmatch(image) is not None
+
+
 def _check_image(image: str, document: Document) -> None:
-    if not _BY_DIGEST.fullmatch(image):
+    if not is_fixed_image(image):
         document.require_trust(
             ("sandbox", "image"),
             f"runs the image '{image[:200]}', whose content its name does not fix (write"

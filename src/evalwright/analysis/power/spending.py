@@ -180,7 +180,7 @@ def _forecast_requests(model_basis: ModelBasis, n_all: int, level: float) -> Amo
                 source.requests, _measured_basis(source), level, population
             )
     if model_basis.prompts.limits is not None:
-        return _acting_amount(model_basis.prompts, "requests", "messages")
+        return _acting_amount(model_basis.prompts, "requests", "messages", 1.0)
     return _amount_from_prompts(
         model_basis.prompts,
         model_basis.prompts.requests,
@@ -482,14 +482,16 @@ def _acting_limits(task: Task) -> Mapping[str, float | None] | None:
     return dict(limits)
 
 
-def _acting_amount(prompts: TaskPrompts, unit: str, limit: str) -> Amount:
+def _acting_amount(
+    prompts: TaskPrompts, unit: str, limit: str, least: float = 0.0
+) -> Amount:
     """Return an amount of which only the limit of the model's acting is known."""
     most = (prompts.limits or {}).get(limit)
     if most is None:
         return Amount(None, basis="the model acts until it is done")
     return Amount(
         None,
-        0.0,
+        least,
         float(most),
         f"the model acts until it is done: at most {most:,g} {unit} for an item"
         f" (`limits.{limit}`)",

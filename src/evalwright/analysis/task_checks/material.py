@@ -24,6 +24,7 @@ from evalwright.core.requests import (
 from evalwright.core.responses import Response, TokenLogProb
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import Task
+from evalwright.sandboxes.protocol import SandboxFailed
 from evalwright.strategies.sampling import TARGET
 
 PLACEHOLDER = "(the model's answer)"
@@ -200,15 +201,17 @@ async def _first_request(task: Task, sample: Sample) -> Request:
 
     strategy: Any = task.strategy
     name = task.definition.get("strategy", {}).get("name")
-    if name == "agent-command":
-        # The program in the sandbox makes the requests; this is what it is given.
-        opening: Request = strategy.sampling.request(strategy.render(sample), 0)
-        return opening
-    try:
-        await strategy(sample, ask, 0)
-    except _Enough:
-        return sent[0]
-    raise TaskError(f"The strategy of '{task.name}' sends no request.")
+    if name != "agent-command":  # its requests are made by a program in the sandbox
+        try:
+            await strategy(sample, ask, 0)
+        except _Enough:
+            return sent[0]
+        except SandboxFailed:
+            pass  # this machine has no such sandbox
+    tools = getattr(strategy, "tools", None)
+    offered = () if tools is None else tools.checked(sample)
+    request: Request = strategy.sampling.request(strategy.render(sample), 0, offered)
+    return request
 
 
 async def answer_sample(task: Task, sample: Sample, ask: Ask) -> Answer:
