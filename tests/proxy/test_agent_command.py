@@ -533,3 +533,17 @@ def test_the_state_that_it_left_is_kept(
             return await sandbox.read("/work/a.txt", 100)
 
     assert asyncio.run(read()) == b"hi\n"
+
+
+def test_what_it_left_is_scored_with_files_that_it_never_saw(tmp_path: Path) -> None:
+    hidden = "grep -q hi /work/a.txt && echo right"
+    scorers = [{"command": {"run": "bash /tests/check.sh", "files": {}}}, "effort"]
+    scorers[0]["command"]["files"] = {"/tests/check.sh": hidden}  # type: ignore[index]
+    commands = ("cat /tests/check.sh", "echo hi > /work/a.txt")
+    with scripted_chat(steps(*commands)) as server:
+        acting = task(tmp_path, scorers=scorers, metrics=["accuracy"])
+        record = record_of(run_of(acting, server, tmp_path))
+    assert record.answer is not None
+    assert "No such file" in record.answer.prompt[3].text  # type: ignore[union-attr]
+    assert record.scores["command"].value == 1.0
+    assert record.scores["effort"].parts["steps"] == 3
