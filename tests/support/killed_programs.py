@@ -245,4 +245,7 @@ def lines(folder: Path, name: str) -> list[dict[str, Any]]:
         strategy = row.get("strategy", {})
         strategy.pop("seconds", None)
         strategy.get("sandbox", {}).pop("snapshot", None)
+        parts = row["scores"].get("effort", {}).get("parts", {})
+        for name in [name for name in parts if "seconds" in name]:
+            del parts[name]
     return rows
