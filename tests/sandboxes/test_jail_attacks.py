@@ -849,7 +849,9 @@ def test_a_keeper_that_is_killed_takes_all_with_it(tmp_path: Path) -> None:
         with pytest.raises(SandboxFailed, match="no longer there"):
             await sandbox.read("x", 1)
         for _ in range(100):
-            if subprocess.run(["pgrep", "-f", f"^sleep {mark}"], check=False).returncode:
+            if subprocess.run(
+                ["pgrep", "-f", f"^sleep {mark}"], check=False
+            ).returncode:
                 return
             await asyncio.sleep(0.05)
         raise AssertionError("a process of the jail goes on")

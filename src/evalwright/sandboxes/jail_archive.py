@@ -58,11 +58,16 @@ class _Writer:
         self._compressor = zlib.compressobj(1, zlib.DEFLATED, _GZIP)
         self._digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
         self._n_bytes = 0
+        self._waiting = bytearray()
 
     def write(self, piece: bytes) -> None:
-        self._put(self._compressor.compress(piece))
+        self._waiting += piece
+        if len(self._waiting) >= _PIECE_BYTES:
+            self._put(self._compressor.compress(self._waiting))
+            self._waiting.clear()
 
     def finish(self) -> Stored:
+        self._put(self._compressor.compress(self._waiting))
         self._put(self._compressor.flush())
         return Stored(self._digest.hexdigest(), self._n_bytes)
 
