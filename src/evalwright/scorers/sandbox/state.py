@@ -154,8 +154,8 @@ def _home_with(snapshot: Snapshot, ask: Ask) -> Path:
     The latter has those of strategies of which nothing is stored, as for a simulated model.
     """
     home = snapshot_home(actions_of(ask))
-    own = snapshot_home(None)
-    return own if has_snapshot(own, snapshot) else home
+    # A backend that cannot tell says that it has every snapshot.
+    return home if has_snapshot(home, snapshot) else snapshot_home(None)
 
 
 def environment(sandbox: Sandbox, **variables: str) -> dict[str, str]:
