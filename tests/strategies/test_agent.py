@@ -35,6 +35,7 @@ from support.acting import (
     plan,
     submit,
     texts,
+    turns_of,
 )
 from support.folder_sandbox import FolderBackend, folder_sandboxes
 
@@ -190,7 +191,7 @@ def in_steps(n_steps: int, command: str) -> Script:
             return bash(command.format(n=n_replies))
         if n_replies == n_steps:
             return bash("cat log.txt")
-        return submit(request.prompt[-1].text)  # type: ignore[union-attr]
+        return submit(turns_of(request)[-1].text)
 
     return script
 
@@ -350,7 +351,7 @@ def test_old_results_are_left_out_and_then_summed_up(
     def script(n_replies: int, request: Generate) -> Reply:
         if request.tool_choice == "none":
             return Response("I listed.", usage=Usage(700, 20), finish_reason="stop")
-        n_chars = sum(len(turn.text) for turn in request.prompt)  # type: ignore[union-attr]
+        n_chars = sum(len(turn.text) for turn in turns_of(request))
         usage = Usage(n_chars // 3, 10)
         if len(backend.executed) > 30:
             return submit("done", usage=usage)
@@ -360,7 +361,7 @@ def test_old_results_are_left_out_and_then_summed_up(
     acted = act(made, script, tmp_path)
     strategy = acted.answer.strategy
     assert strategy["ended"] == "submit"
-    sizes = [sum(map(len, texts(request.prompt))) for request in acted.asked]  # type: ignore[arg-type]
+    sizes = [sum(map(len, texts(turns_of(request)))) for request in acted.asked]
     assert max(sizes) < 10_000
     assert len(acted.answer.prompt) == 2 + 2 * strategy["steps"]  # all of it is kept
     assert "" not in acted.results and min(map(len, acted.results[:-1])) > 1_000
@@ -368,14 +369,16 @@ def test_old_results_are_left_out_and_then_summed_up(
     assert summaries and summaries[0]["summary"] == "I listed."
     assert summaries[0]["usage"] == {"input_tokens": 700, "output_tokens": 20}
     left_out = [
-        request for request in acted.asked if "was left out.]" in str(request.prompt)
+        request for request in acted.asked if "was left out.]" in str(turns_of(request))
     ]
     assert left_out
     summed_up = [
-        request for request in acted.asked if "You summed it up" in str(request.prompt)
+        request
+        for request in acted.asked
+        if "You summed it up" in str(turns_of(request))
     ]
     assert summed_up and all(
-        request.prompt[1].text.count("You summed it up") == 1  # type: ignore[union-attr]
+        turns_of(request)[1].text.count("You summed it up") == 1
         for request in summed_up
     )
     again = act(made, script, tmp_path)
@@ -386,7 +389,7 @@ def test_a_request_that_was_too_long_is_made_shorter(
     backend: FolderBackend, tmp_path: Path
 ) -> None:
     def script(n_replies: int, request: Generate) -> Reply:
-        if sum(map(len, texts(request.prompt))) > 9_000:  # type: ignore[arg-type]
+        if sum(map(len, texts(turns_of(request)))) > 9_000:
             return PromptTooLong("It has too many tokens.")
         if n_replies > 8:
             return submit("done")
@@ -443,16 +446,16 @@ def test_a_compaction_of_a_tasks_own(backend: FolderBackend, tmp_path: Path) -> 
         made,
         lambda n, request: (
             script(
-                len([t for t in request.prompt if t.role == "assistant"]),
-                request,  # type: ignore[union-attr]
+                len([t for t in turns_of(request) if t.role == "assistant"]),
+                request,
             )
-            if len(request.prompt) < 8
+            if len(turns_of(request)) < 8
             else submit("short")
         ),
         tmp_path,
     )
     assert acted.answer.text == "short"
-    assert max(len(request.prompt) for request in acted.asked) <= 9
+    assert max(len(turns_of(request)) for request in acted.asked) <= 9
 
 
 def test_further_questions_and_a_system_prompt(
@@ -464,14 +467,14 @@ def test_further_questions_and_a_system_prompt(
     made = agent({"system": "Rules."}, render=render, turns=lambda sample: ("Two?",))
     acted = act(made, after("First.", "Second."), tmp_path)
     assert acted.answer.text == "Second."
-    assert texts(acted.asked[1].prompt) == [
+    assert texts(turns_of(acted.asked[1])) == [
         "Rules.\n\nBe quick.",
         "One?",
         "First.",
         "Two?",
     ]
     none = act(agent({"system": ""}), after("x"), tmp_path / "b")
-    assert [turn.role for turn in none.asked[0].prompt] == ["user"]  # type: ignore[union-attr]
+    assert [turn.role for turn in turns_of(none.asked[0])] == ["user"]
 
 
 @pytest.mark.parametrize(

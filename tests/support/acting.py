@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.core.errors import ModelError
-from evalwright.core.requests import Generate, Request
+from evalwright.core.requests import Generate, Message, Request
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import Strategy
@@ -66,7 +66,7 @@ class ActingModel(RemoteModel):
     async def answer(self, request: Request) -> Response:
         assert isinstance(request, Generate)
         self.asked.append(request)
-        n_replies = sum(turn.role == "assistant" for turn in request.prompt)  # type: ignore[union-attr]
+        n_replies = sum(turn.role == "assistant" for turn in turns_of(request))
         reply = self.script(n_replies, request)
         if isinstance(reply, Exception):
             raise reply
@@ -148,6 +148,12 @@ async def with_log(home: Path, use: Callable[[StoredActions], Any]) -> Any:
         async with Engine(store) as engine:
             door = engine.door({"target": ActingModel(after())})
             return await use(door.actions.of_task("t"))
+
+
+def turns_of(request: Generate) -> tuple[Message, ...]:
+    """The turns of a request."""
+    assert not isinstance(request.prompt, str)
+    return request.prompt
 
 
 def texts(messages: Sequence[Any]) -> list[str]:

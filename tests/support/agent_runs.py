@@ -186,7 +186,8 @@ class AgentRuns:
     ) -> None:
         """Note requests behind a place of the server's log that were stored already."""
         assert server.log is not None
-        for entry in server.log[before:]:
+        whole = [entry for entry in server.log[before:] if "body" in entry]
+        for entry in whole:
             step = step_of(entry["body"]["messages"])
             if step in stored:
                 self.paid_again.append(step)

@@ -94,8 +94,8 @@ def interruption_sentences(tally: Mapping[str, Any]) -> list[str]:
     if anew:
         samples = "sample was" if anew["samples"] == 1 else "samples were"
         sentences.append(
-            f"{anew['samples']:,} {samples} started anew, because the state of an interrupted"
-            " trajectory could not be had again."
+            f"{anew['samples']:,} {samples} started again from the beginning, because the"
+            " state of an interrupted trajectory could not be restored."
         )
         if anew.get("dollars"):
             sentences.append(

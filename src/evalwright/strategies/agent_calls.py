@@ -156,8 +156,8 @@ class AgentCalls:
             n_unheard = self._unheard.get(source.label, 0)
             if n_unheard:
                 raise StartAnew(
-                    f"the session with {source.label} ended after {n_unheard} calls, with"
-                    " the state that it had"
+                    f"the session with {source.label} ended after {n_unheard}"
+                    f" {'call' if n_unheard == 1 else 'calls'}, with the state that it had"
                 )
             is_again = await self._begin(log, key, call, place)
             result = await self._toolbox.call(call, seconds)

@@ -223,7 +223,7 @@ class Attempts:
                 "sandbox failed",
                 "sandbox",
                 f"The sample was started {MAX_ATTEMPTS} times, and each time its state"
-                f" could not be had again: {self.given_up[-1]['why']}.",
+                f" could not be restored: {self.given_up[-1]['why']}.",
             )
         )
 

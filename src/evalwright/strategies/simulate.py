@@ -192,7 +192,9 @@ class _SimulatedAsk:
         if isinstance(request, LogLikelihood | Classify):
             return self._likelihood(request, self._place)
         text = self._simulated.text(self._sample, self._right)
-        solving = self._simulated.solving_calls(self._sample, self._place, request, text)
+        solving = self._simulated.solving_calls(
+            self._sample, self._place, request, text
+        )
         if solving and self._right:
             return Response("", finish_reason=TOOL_CALLS, tool_calls=solving)
         with_log_probs = (
