@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evalwright.core.outcomes import ANSWERED
 from evalwright.core.samples import Answer, Sample, Score
 
 STEPS = "steps"
@@ -44,7 +45,14 @@ def effort(sample: Sample, answer: Answer) -> Score:
     dollars = _dollars_of(answer)
     if dollars is not None:
         parts[DOLLARS] = dollars
-    return Score(parts[STEPS], parts=parts)
+    outcome = answer.outcome
+    n_replies = len(answer.responses)
+    return Score(
+        parts[STEPS],
+        "" if outcome == ANSWERED else outcome,
+        f"{n_replies:,} {'reply' if n_replies == 1 else 'replies'}",
+        parts=parts,
+    )
 
 
 def _dollars_of(answer: Answer) -> float | None:
