@@ -54,6 +54,7 @@ class Program:
         last: the command by which the model ends it; "" for a text.
         submits: whether the model ends it by the tool `submit`.
         in_texts: whether the model acts by texts instead of calls.
+        moves: whether it works in a folder with a random name, so that `pwd` never repeats itself.
     """
 
     run: str
@@ -62,6 +63,7 @@ class Program:
     last: str = ""
     submits: bool = False
     in_texts: bool = False
+    moves: bool = False
 
 
 def programs(packages: str) -> dict[str, Program]:
@@ -90,6 +92,7 @@ def programs(packages: str) -> dict[str, Program]:
             packages,
             with_packages,
             submits=True,
+            moves=True,
         ),
     }
 
@@ -131,6 +134,8 @@ def model_of(program: Program) -> Any:
         if task == PROBE:
             return "hello, world"
         commands = [*WORK[int(task[-1])]]
+        if program.moves:
+            commands = [command for command in commands if command != "pwd"]
         if program.last:
             commands.append(program.last)
         n_replies = sum(message["role"] == "assistant" for message in messages)
