@@ -249,8 +249,8 @@ def _token_of_environment() -> str:
 
 
 def _file_tokens(params: dict[str, Any], models: Sequence[Model]) -> dict[str, Access]:
-    from evalwright.proxy.gateway import Served
     from evalwright.proxy.tokens import read_tokens, readable_by_others
+    from evalwright.proxy.upstream import Served
 
     if not params["tokens"]:
         return {}

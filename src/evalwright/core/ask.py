@@ -78,3 +78,18 @@ def refusal_of(ask: Ask, role: str, request: Request) -> str | None:
     lookup = getattr(ask, "refuses", None)
     refusal: str | None = lookup(role, request) if lookup is not None else None
     return refusal
+
+
+def within(ask: Ask, trajectory: str) -> Ask:
+    """Return an `ask` for the requests of one trajectory, which share no answers with others'.
+
+    Args:
+        ask: the function that the strategy or scorer was called with.
+        trajectory: what tells the trajectory apart from all others.
+
+    Returns:
+        The function; `ask` itself where nothing is kept that could be shared.
+    """
+    lookup = getattr(ask, "within", None)
+    of_trajectory: Ask = ask if lookup is None else lookup(trajectory)
+    return of_trajectory

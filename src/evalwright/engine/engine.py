@@ -681,6 +681,18 @@ class RoleClient(Ask):
                 rows[role] = names
         return rows
 
+    def model(self, role: str) -> Model:
+        """Return the model in a role, for whoever serves it to other programs."""
+        return self._sender(role).model
+
+    def within(self, trajectory: str) -> RoleClient:
+        """Return this client for the requests of one trajectory, which share no answers."""
+        client = copy.copy(self)
+        client._senders = {
+            role: sender.within(trajectory) for role, sender in self._senders.items()
+        }
+        return client
+
     def paid_by(self, reservation: Reservation) -> RoleClient:
         """Return this client with a reservation that pays for what is sent."""
         return RoleClient(

@@ -12,20 +12,16 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
 from aiohttp import web
 
 from evalwright.bounded import from_json
-from evalwright.core.errors import RequestFailed, StoreError, closest
+from evalwright.core.errors import RequestFailed, StoreError
 from evalwright.core.outcomes import response_of_fault
 from evalwright.core.requests import Generate, Request, RollingLogLikelihood
 from evalwright.core.responses import Response
-from evalwright.engine.budget import SPENT, Budget
-from evalwright.engine.counts import Counts
-from evalwright.engine.engine import Engine, RoleClient
 from evalwright.models.model_interface import Model, RemoteModel
 from evalwright.proxy.chat_format import ChatFormat
 from evalwright.proxy.completions_format import CompletionsFormat
@@ -47,8 +43,8 @@ from evalwright.proxy.sessions import (
     Trajectory,
     check_id,
 )
-from evalwright.proxy.spending import Growth, NothingNew, reservation_of
 from evalwright.proxy.tokens import Access, Tokens
+from evalwright.proxy.upstream import Upstream
 
 _log = logging.getLogger("evalwright.proxy")
 
@@ -61,7 +57,6 @@ RETRY_WAIT_SECONDS = 0.05
 """How long a client's own retry waits for the end of its earlier connection to be seen."""
 _JSON = "application/json"
 _EVENTS = "text/event-stream; charset=utf-8"
-_ROLE = "target"
 FORMATS: Mapping[str, Format] = {
     "/chat/completions": ChatFormat(),
     "/completions": CompletionsFormat(),
@@ -75,108 +70,37 @@ Drawn = tuple[Request, bytes, Draw]
 """A request with its canonical payload, and its draw."""
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
-    """The models that the proxy serves.
-
-    Attributes:
-        by_name: every name that a client may use, with the model.
-        names: the full names, sorted.
-    """
-
-    by_name: Mapping[str, Model]
-    names: tuple[str, ...]
-
-    @classmethod
-    def of(cls, models: Sequence[Model]) -> Served:
-        """Return the models under their names, and under the shorter ones that are clear."""
-        by_name: dict[str, Model] = {model.name: model for model in models}
-        short: dict[str, list[Model]] = {}
-        for model in models:
-            _, _, name = model.name.partition("/")
-            for alias in {name, name.rpartition("#")[2]} - {""}:
-                short.setdefault(alias, []).append(model)
-        for alias, named in short.items():
-            if len(named) == 1:
-                by_name.setdefault(alias, named[0])
-        return cls(by_name, tuple(sorted({model.name for model in models})))
-
-    def find(self, name: str, access: Access) -> Model:
-        """Return the model that a client names.
-
-        Raises:
-            Fault: there is none, or the token does not allow it.
-        """
-        model = self.by_name.get(name)
-        if model is not None and access.models is None:
-            return model
-        allowed = self.allowed(access)
-        if model is not None and model.name in allowed:
-            return model
-        if model is not None:
-            raise Fault(
-                403,
-                "permission",
-                f"The token '{access.name}' does not allow the model '{name}'; it allows:"
-                f" {', '.join(allowed)}.",
-                code="model_not_allowed",
-            )
-        likely = closest(name[:200], self.by_name)
-        hint = f" Did you mean '{likely[0]}'?" if likely else ""
-        raise Fault(
-            404,
-            "not found",
-            f"The model '{name[:200]}' is not served here.{hint} Served:"
-            f" {', '.join(allowed)}.",
-            field="model",
-        )
-
-    def allowed(self, access: Access) -> list[str]:
-        """Return the full names of the models that a token allows."""
-        if access.models is None:
-            return list(self.names)
-        allowed = {
-            self.by_name[name].name for name in access.models if name in self.by_name
-        }
-        return [name for name in self.names if name in allowed]
-
-
 class Gateway:
     """Answers requests. Belongs to one event loop.
 
     Args:
-        engine: sends to the models.
-        models: the models.
+        upstream: the models, and who asks them.
         tokens: who may send.
-        budgets: what all requests together may spend.
-        growth: how far the store may grow.
+        trajectory: the trajectory of requests that name none; "" if they belong to none.
+        door_limits: bounds of what connections hold in memory, as `Door` takes them.
     """
 
     def __init__(
         self,
-        engine: Engine,
-        models: Sequence[Model],
+        upstream: Upstream,
         tokens: Tokens,
         *,
-        budgets: Sequence[Budget] = (),
-        growth: Growth | None = None,
+        trajectory: str = "",
+        door_limits: Mapping[str, int] | None = None,
     ) -> None:
-        self.served = Served.of(models)
         self.sessions = Sessions()
-        self.counts = Counts()
         self.in_flight = 0
         self.refused = 0
-        self.over_budget = 0
         """Requests that were answered with an error before a model was asked."""
+        self.last_fault: Fault | None = None
+        """The last such error."""
         self.hosts: frozenset[str] = frozenset()
-        self.door = Door(self.handle)
+        self.door = Door(self.handle, **(door_limits or {}))
         self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Ends with the error of the store, after which nothing can be answered."""
-        self._engine = engine
+        self._upstream = upstream
         self._tokens = tokens
-        self._budgets = tuple(budgets)
-        self.growth = growth
-        self._clients: dict[tuple[str, str], RoleClient] = {}
+        self._trajectory = trajectory
         self._warned_unnamed = False
 
     async def handle(
@@ -189,6 +113,7 @@ class Gateway:
             check_head(request, self.hosts)
             access = self._tokens.find(bearer_of(request))
             id, end = _split_path(path)
+            id = id or self._trajectory
             access.check(id)
             if request.method == "GET" and (
                 end == "/models" or end.startswith("/models/")
@@ -210,6 +135,7 @@ class Gateway:
             )
         except Fault as fault:
             self.refused += 1
+            self.last_fault = fault
             return error_reply(form, fault)
         except Exception as error:
             _log.warning(
@@ -230,10 +156,9 @@ class Gateway:
         access: Access,
     ) -> web.StreamResponse:
         """Ask the model, and deliver the answer."""
-        model = self.served.find(inbound.model, access)
+        model = self._upstream.find(inbound.model, access)
         check_carried(inbound, model)
-        if self.growth is not None:
-            self.growth.add(request.content_length or 0)
+        self._upstream.count_bytes(request.content_length or 0)
         draws = await self._draws(request, inbound, model, trajectory)
         delivery = Delivery(request, connection, form, draws)
         self.in_flight += 1
@@ -326,19 +251,10 @@ class Gateway:
     ) -> Response:
         request, payload, draw = drawn
         is_shared = draw.is_shared or not isinstance(request, Generate)
-        client = self._client(model, "" if is_shared else trajectory.id)
-        is_over = self.growth is not None and self.growth.is_over
-        own = () if access.budget is None else (access.budget,)
-        reservation = reservation_of((*self._budgets, *own))
-        if is_over and self.growth is not None:
-            reservation = NothingNew(self.growth)
-        if reservation is not None:
-            client = client.paid_by(reservation)
+        id = "" if is_shared else trajectory.id
         try:
-            return await client(_ROLE, request, payload)
+            return await self._upstream.ask(model, id, request, payload, access)
         except RequestFailed as failed:
-            if failed.failure.kind == SPENT:
-                self.over_budget += 1
             if is_an_answer(failed.failure) and isinstance(request, Generate):
                 return response_of_fault(failed.failure)
             raise fault_of(failed.failure) from None
@@ -348,28 +264,15 @@ class Gateway:
             raise Fault(
                 500, "server", f"The store failed, and the proxy ends: {error}"
             ) from None
-        finally:
-            if reservation is not None:
-                reservation.close()
-
-    def _client(self, model: Model, trajectory_id: str) -> RoleClient:
-        """Return what asks a model within a trajectory, "" for what all share."""
-        client = self._clients.get((model.name, trajectory_id))
-        if client is None:
-            client = self._engine.door(
-                {_ROLE: model}, trajectory=trajectory_id, counts=self.counts
-            )
-            self._clients[model.name, trajectory_id] = client
-        return client
 
     # -- everything else
 
     def _models(self, form: Format, access: Access, end: str) -> web.Response:
-        names = self.served.allowed(access)
+        names = self._upstream.allowed(access)
         rows: list[dict[str, Any]]
         wanted = end.removeprefix("/models").removeprefix("/")
         if wanted:
-            names = [self.served.find(wanted, access).name]
+            names = [self._upstream.find(wanted, access).name]
         if form is _ANTHROPIC:
             rows = [
                 {
@@ -404,7 +307,7 @@ class Gateway:
         """Count the tokens of a prompt with the model's own tokenizer."""
         try:
             inbound = read_count(body)
-            model = self.served.find(inbound.model, access)
+            model = self._upstream.find(inbound.model, access)
             check_carried(inbound, model)
             request = inbound.requests[0]
             assert isinstance(request, Generate)

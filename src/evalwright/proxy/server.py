@@ -100,10 +100,16 @@ class Door(web.Server):
 
     Args:
         handle: answers a request.
+        max_connections: most connections at a time.
+        max_bodies_bytes: most bytes of bodies that are being read at a time; None for the usual.
     """
 
     def __init__(
-        self, handle: Handle, *, max_connections: int = MAX_CONNECTIONS
+        self,
+        handle: Handle,
+        *,
+        max_connections: int = MAX_CONNECTIONS,
+        max_bodies_bytes: int | None = None,
     ) -> None:
         async def handled(request: web.BaseRequest) -> web.StreamResponse:
             connection = request.protocol
@@ -114,6 +120,9 @@ class Door(web.Server):
         self.n_connections = 0
         self.open: set[Connection] = set()
         self.max_connections = max_connections
+        self._max_bodies_bytes = (
+            MAX_BODIES_BYTES if max_bodies_bytes is None else max_bodies_bytes
+        )
         self.body_bytes = 0
         """Bytes of the bodies that are being read."""
 
@@ -165,7 +174,7 @@ class Door(web.Server):
         announced = request.content_length or 0
         if announced > MAX_BODY_BYTES:
             raise _too_large()
-        if self.body_bytes + announced > MAX_BODIES_BYTES:
+        if self.body_bytes + announced > self._max_bodies_bytes:
             raise _busy()
         content = request.content
         if content.is_eof():
@@ -185,7 +194,7 @@ class Door(web.Server):
                 if size > counted:
                     self.body_bytes += size - counted
                     counted = size
-                    if self.body_bytes > MAX_BODIES_BYTES:
+                    if self.body_bytes > self._max_bodies_bytes:
                         raise _busy()
         finally:
             self.body_bytes -= counted

@@ -27,6 +27,7 @@ from evalwright.proxy.gateway import Gateway
 from evalwright.proxy.server import hosts_of, open_socket
 from evalwright.proxy.spending import MAX_STORED_BYTES, Growth
 from evalwright.proxy.tokens import Access, Tokens
+from evalwright.proxy.upstream import EngineUpstream
 
 TICK_SECONDS = 0.5
 """How often the state is shown, and the size of the store looked up."""
@@ -167,22 +168,27 @@ async def _serve_models(plan: Plan, store: Store, listener: Listener) -> int:
         ) as engine,
         open_budget(plan.budget, store) as budget,
     ):
-        gateway = Gateway(
+        upstream = EngineUpstream(
             engine,
             plan.models,
-            Tokens(plan.access_by_token),
             budgets=() if budget is None else (budget,),
             growth=Growth(int(await store.look("size")), plan.max_stored),
         )
-        work = _serve(plan, gateway, engine, store, listener)
+        gateway = Gateway(upstream, Tokens(plan.access_by_token))
+        work = _serve(plan, gateway, upstream, engine, store, listener)
         try:
             return await interruptible(work, engine, plan.grace, listener.say)
         finally:
-            listener.show(_state(gateway))
+            listener.show(_state(gateway, upstream))
 
 
 async def _serve(
-    plan: Plan, gateway: Gateway, engine: Engine, store: Store, listener: Listener
+    plan: Plan,
+    gateway: Gateway,
+    upstream: EngineUpstream,
+    engine: Engine,
+    store: Store,
+    listener: Listener,
 ) -> int:
     listening = open_socket(plan.host, plan.port)
     port = listening.getsockname()[1]
@@ -191,7 +197,7 @@ async def _serve(
     address = f"http://{shown_host}:{port}"
     loop = asyncio.get_running_loop()
     server = await loop.create_server(gateway.door, sock=listening, backlog=_BACKLOG)
-    ticking = asyncio.create_task(_tick(gateway, store, listener))
+    ticking = asyncio.create_task(_tick(gateway, upstream, store, listener))
     child: asyncio.subprocess.Process | None = None
     try:
         listener.started(address)
@@ -245,22 +251,24 @@ async def _end(child: asyncio.subprocess.Process) -> None:
                 await child.wait()
 
 
-async def _tick(gateway: Gateway, store: Store, listener: Listener) -> None:
+async def _tick(
+    gateway: Gateway, upstream: EngineUpstream, store: Store, listener: Listener
+) -> None:
     """Show the state, and look how far the store has grown."""
     loop = asyncio.get_running_loop()
     while True:
         await asyncio.sleep(TICK_SECONDS)
         gateway.door.sweep(loop.time())
-        listener.show(_state(gateway))
-        if gateway.growth is not None and gateway.growth.has_grown:
-            gateway.growth.measured(int(await store.look("size")))
+        listener.show(_state(gateway, upstream))
+        if upstream.growth is not None and upstream.growth.has_grown:
+            upstream.growth.measured(int(await store.look("size")))
 
 
-def _state(gateway: Gateway) -> State:
+def _state(gateway: Gateway, upstream: EngineUpstream) -> State:
     return State(
-        gateway.counts,
+        upstream.counts,
         gateway.in_flight,
         gateway.refused,
         len(gateway.sessions),
-        gateway.over_budget,
+        upstream.over_budget,
     )

@@ -37,6 +37,8 @@ _IDLE_TICK_SECONDS = 0.2
 _GRACE_SECONDS = 0.1
 """How long output is awaited after a command's end from what it left behind."""
 _PIECE_BYTES = 1 << 16
+_DOOR_PORT = 26371
+"""Where the first door is, so that programs that show it repeat themselves."""
 _GENTLE_KILL_ROUNDS = 40
 """After so many looks at what is left of a command, everything in the jail is ended."""
 _KILL_ROUNDS = 60
@@ -404,7 +406,10 @@ class _Keeper:
     def _listen(self, head: dict[str, Any]) -> None:
         """Open a socket on the jail's loopback and send it."""
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as door:
-            door.bind(("127.0.0.1", 0))
+            try:
+                door.bind(("127.0.0.1", _DOOR_PORT))
+            except OSError:
+                door.bind(("127.0.0.1", 0))
             door.listen(128)
             port = door.getsockname()[1]
             reply = {"id": head["id"], "port": port, "files": 1}

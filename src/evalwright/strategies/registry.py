@@ -49,6 +49,7 @@ registry: Registry[Maker] = Registry(
     "strategy",
     {
         "agent": "evalwright.strategies.agent:Agent",
+        "agent-command": "evalwright.proxy.agent_command:AgentCommand",
         "beam-search": "evalwright.strategies.generate:beam_search",
         "best-of-n": "evalwright.strategies.best_of:BestOfN",
         "chain-of-thought": "evalwright.strategies.two_phases:ChainOfThought",

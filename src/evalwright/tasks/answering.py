@@ -383,6 +383,8 @@ def strategy_of(
     check_strategy_acts(
         file, document, tools, uses_sandbox=_uses_sandbox(strategy, name)
     )
+    if getattr(strategy, "samples_itself", False):
+        _check_no_sampling(file, document, name)
     drawn = getattr(strategy, "sampling", None)
     if file.answer.draws > 1 and drawn is not None and drawn.temperature == 0:
         raise document.error(
@@ -393,6 +395,17 @@ def strategy_of(
     if form == "chat":
         strategy.needs = strategy.needs | {"chat"}
     return strategy
+
+
+def _check_no_sampling(file: schema.TaskFile, document: Document, name: str) -> None:
+    """Raise TaskError for settings of sampling that a strategy does not use."""
+    for key in schema.Drawing.model_fields:
+        if key in file.answer.model_fields_set:
+            raise document.error(
+                ("answer", key),
+                f"the program of '{name}' says itself how the model samples, so"
+                f" `answer.{key}` has no effect: leave it out.",
+            )
 
 
 def _uses_sandbox(strategy: Any, name: str) -> bool:

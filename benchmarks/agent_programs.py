@@ -1,0 +1,84 @@
+"""Agents of others by `agent-command`, killed at random moments and run again: what is paid twice.
+
+    python benchmarks/agent_programs.py --packages FOLDER [--kills 10] [--seed 0]
+        [--programs urllib,openai,mini-swe-agent]
+
+FOLDER has mini-swe-agent and openai (`pip install --target FOLDER mini-swe-agent`). Each program
+runs unchanged on six small tasks in a jail. The command is killed with SIGKILL, with all that it
+started, and runs again; the model's server counts what it receives. Whatever was stored at a kill
+may not come again, and the record must equal that of an undisturbed run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests"))
+
+LATENCY_SECONDS = 0.1
+
+
+def measure(name: str, packages: str, kills: int, chance: random.Random) -> str:
+    """Run a program undisturbed and killed; return a line of the table."""
+    from support.killed_programs import (
+        finish,
+        kill_and_resume,
+        lines,
+        model_of,
+        programs,
+        received,
+        write_task,
+    )
+    from support.scripted_chat import scripted_chat
+
+    program = programs(packages)[name]
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
+        folder = Path(place)
+        write_task(folder, program)
+        began = time.monotonic()
+        with scripted_chat(model_of(program), LATENCY_SECONDS) as calm:
+            finish(folder, calm, "calm")
+        seconds = time.monotonic() - began
+        with scripted_chat(model_of(program), LATENCY_SECONDS) as server:
+            known = kill_and_resume(folder, server, kills, chance)
+            final = received(server)
+        again = sum(final[request] > before for request, before in known.items())
+        is_equal = lines(folder, "killed") == lines(folder, "calm")
+        cells = [
+            name,
+            f"{seconds:.1f}",
+            str(len(calm.bodies)),
+            str(kills),
+            str(len(server.bodies)),
+            str(again),
+            "yes" if is_equal else "NO",
+        ]
+        return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--packages", default="")
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--programs", default="urllib,openai,mini-swe-agent")
+    options = parser.parse_args()
+    print(
+        "| program | seconds undisturbed | requests | kills | received by the server | stored and"
+        " received again | equal record |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    for name in options.programs.split(","):
+        packages = str(Path(options.packages).resolve()) if options.packages else ""
+        chance = random.Random(options.seed)
+        print(measure(name, packages, options.kills, chance), flush=True)
+
+
+if __name__ == "__main__":
+    main()
