@@ -484,7 +484,9 @@ def _opens_sandbox(setting: Any, path: tuple[str, ...]) -> bool:
 
 def _leads_out(name: Any, folder: Path) -> bool:
     """Return whether what is put into a sandbox may be outside of the file's and this folder."""
-    return is_template(name) or not is_within(Path.cwd() / str(name), folder, Path.cwd())
+    return is_template(name) or not is_within(
+        Path.cwd() / str(name), folder, Path.cwd()
+    )
 
 
 def _runs_tools(tools: Any, path: tuple[str, ...]) -> bool:

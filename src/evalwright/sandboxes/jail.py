@@ -44,6 +44,7 @@ ENVIRONMENT = {
     "LOGNAME": "root",
     "PATH": "/opt/python/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
     "SHELL": "/bin/bash",
+    "TAR_OPTIONS": "--no-same-owner",  # root without capabilities gives files to nobody
     "TERM": "dumb",
     "USER": "root",
 }
