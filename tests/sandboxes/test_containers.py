@@ -78,6 +78,7 @@ def docker_host(
     service = subprocess.Popen(
         ["podman", "system", "service", "--time=0", address],
         stderr=subprocess.DEVNULL,
+        cwd=folder,
     )
     try:
         while not (folder / "engine.sock").exists():
@@ -274,7 +275,13 @@ def test_a_process_left_behind_goes_on_and_holds_nothing_up(
     asyncio.run(scenario())
 
 
-def test_memory_processes_and_disk(engine: str, image: str, tmp_path: Path) -> None:
+def test_memory_processes_and_disk(
+    engine: str, image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caller = tmp_path / "caller"
+    caller.mkdir()
+    monkeypatch.chdir(caller)
+
     async def scenario() -> None:
         limits = SandboxLimits(seconds=60, memory_mb=64, processes=20, disk_mb=20)
         async with _container(engine, image, tmp_path, limits=limits) as box:
@@ -304,6 +311,7 @@ def test_memory_processes_and_disk(engine: str, image: str, tmp_path: Path) -> N
             assert executed.ended_by == "disk"
 
     asyncio.run(scenario())
+    assert not list(caller.iterdir()), "the engine left files where it was called"
 
 
 def test_who_ends_the_container_from_inside_gains_nothing(

@@ -14,8 +14,8 @@ from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.sandboxes.backends import refusal_of, started
 from evalwright.sandboxes.plan import PlannedFile, put_files
 from evalwright.sandboxes.protocol import SandboxSettings, Snapshot
+from evalwright.sandboxes.snapshot_home import snapshot_home
 from evalwright.scorers.registry import bind
-from evalwright.strategies.agent_sandbox import snapshot_home
 
 needs_jail = pytest.mark.skipif(
     bool(refusal_of(SandboxSettings())), reason="this system gives no jail"

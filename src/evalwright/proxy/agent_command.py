@@ -40,7 +40,7 @@ from evalwright.proxy.tokens import Access, Tokens
 from evalwright.sandboxes.backends import started
 from evalwright.sandboxes.plan import SandboxPlan
 from evalwright.sandboxes.protocol import Executed, Sandbox, SandboxPathError
-from evalwright.strategies.agent_sandbox import snapshot_home
+from evalwright.sandboxes.snapshot_home import snapshot_home
 from evalwright.strategies.limits import Limits
 from evalwright.strategies.task_setup import Setup
 

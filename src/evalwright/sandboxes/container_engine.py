@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evalwright.sandboxes.protocol import SandboxFailed
+from evalwright.sandboxes.snapshot_home import scratch_folder
 
 OWNER_LABEL = "evalwright.owner"
 """The label of a container that says which process it belongs to."""
@@ -286,6 +287,9 @@ class EngineCalls:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
+            # Podman leaves an empty file `oom` where it is called, once a command had too
+            # little memory.
+            cwd=scratch_folder(),
             start_new_session=True,
         )
         return EngineProcess(

@@ -21,6 +21,7 @@ from evalwright.core.samples import Answer, Sample
 from evalwright.sandboxes.backends import refusal_of
 from evalwright.sandboxes.plan import SandboxPlan
 from evalwright.sandboxes.protocol import SandboxFailed, Snapshot
+from evalwright.sandboxes.snapshot_home import snapshot_home
 from evalwright.strategies.agent_calls import AgentCalls, TrajectoryName
 from evalwright.strategies.agent_loop import (
     AgentRun,
@@ -30,7 +31,7 @@ from evalwright.strategies.agent_loop import (
     default_loop,
     no_messages,
 )
-from evalwright.strategies.agent_sandbox import SampleSandbox, snapshot_home
+from evalwright.strategies.agent_sandbox import SampleSandbox
 from evalwright.strategies.agent_trajectory import Attempts, Trajectory
 from evalwright.strategies.generate import tool_fault
 from evalwright.strategies.limits import Limits

@@ -7,17 +7,12 @@ more. The results must be what they were.
 
 from __future__ import annotations
 
-import atexit
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from shutil import rmtree
-from tempfile import mkdtemp
 
-from evalwright.core.actions import ActionLog
 from evalwright.core.tool_calls import ToolCall
 from evalwright.sandboxes.backends import has_snapshot, started
 from evalwright.sandboxes.plan import SandboxPlan
@@ -221,19 +216,3 @@ class SampleSandbox:
             return False
         count = await self.started().count_processes()
         return count is not None and count > idle
-
-
-def snapshot_home(log: ActionLog | None) -> Path:
-    """Return the home folder in which snapshots are kept.
-
-    Where nothing is stored, that is a folder which goes when this process ends: scorers read
-    snapshots after the strategy.
-    """
-    return Path(_scratch_folder()) if log is None else log.folder
-
-
-@cache
-def _scratch_folder() -> str:
-    folder = mkdtemp(prefix="evalwright-")
-    atexit.register(rmtree, folder, ignore_errors=True)
-    return folder

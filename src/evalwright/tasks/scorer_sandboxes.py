@@ -23,9 +23,9 @@ from evalwright.core.tasks import Scored, Scorer
 from evalwright.sandboxes.backends import SNAPSHOTS_FOLDER
 from evalwright.sandboxes.plan import PlannedFile
 from evalwright.sandboxes.protocol import SandboxLimits, SandboxSettings
+from evalwright.sandboxes.snapshot_home import snapshot_home
 from evalwright.scorers.registry import bind, is_on_state
 from evalwright.scorers.sandbox.state import acted_in
-from evalwright.strategies.agent_sandbox import snapshot_home
 from evalwright.tasks import schema, templates
 from evalwright.tasks.folder_files import (
     DIGEST,

@@ -24,8 +24,8 @@ from evalwright.evaluation.score_checks import checked_score
 from evalwright.sandboxes.backends import refusal_of, started
 from evalwright.sandboxes.plan import SETUP_SECONDS, SandboxPlan
 from evalwright.sandboxes.protocol import Snapshot
+from evalwright.sandboxes.snapshot_home import snapshot_home
 from evalwright.scorers.registry import is_on_state
-from evalwright.strategies.agent_sandbox import snapshot_home
 
 MOST_SAMPLES = 20
 """Samples that are tried: all of a task up to here, else as many drawn by their ids."""

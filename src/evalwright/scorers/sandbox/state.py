@@ -27,7 +27,7 @@ from evalwright.sandboxes.protocol import (
     Snapshot,
     SnapshotMissing,
 )
-from evalwright.strategies.agent_sandbox import snapshot_home
+from evalwright.sandboxes.snapshot_home import snapshot_home
 
 SCORERS_DISK_MB = 192
 """What a scorer's sandbox may hold beside what the model's could, in MiB.
