@@ -7,7 +7,6 @@ their own.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -22,20 +21,23 @@ from evalwright.sandboxes.backends import refusal_of
 from evalwright.sandboxes.plan import SandboxPlan
 from evalwright.sandboxes.protocol import SandboxFailed, Snapshot
 from evalwright.sandboxes.snapshot_home import snapshot_home
-from evalwright.strategies.agent_calls import AgentCalls, TrajectoryName
+from evalwright.strategies.agent_calls import AgentCalls
 from evalwright.strategies.agent_loop import (
     AgentRun,
     AgentSettings,
     Ended,
     LimitReached,
+    Loop,
     default_loop,
     no_messages,
 )
 from evalwright.strategies.agent_sandbox import SampleSandbox
-from evalwright.strategies.agent_trajectory import Attempts, Trajectory
+from evalwright.strategies.agent_trajectory import Trajectory
 from evalwright.strategies.generate import tool_fault
 from evalwright.strategies.limits import Limits
+from evalwright.strategies.option_numbers import check_number
 from evalwright.strategies.registry import resolve_function
+from evalwright.strategies.sample_attempts import SampleAttempts
 from evalwright.strategies.sampling import answer_from
 from evalwright.strategies.simulated_user import SimulatedUser
 from evalwright.strategies.task_setup import Setup
@@ -93,9 +95,9 @@ class Agent:
         results: Any = None,
         user: Any = None,
     ) -> None:
-        _check_number("call_seconds", call_seconds, 0.001, MOST_SECONDS)
-        _check_number(
-            "result_chars", result_chars, 100, MOST_RESULT_CHARS, is_whole=True
+        check_number(NAME, "call_seconds", call_seconds, 0.001, MOST_SECONDS)
+        check_number(
+            NAME, "result_chars", result_chars, 100, MOST_RESULT_CHARS, is_whole=True
         )
         self.render = setup.render
         self.sampling = setup.sampling
@@ -107,7 +109,7 @@ class Agent:
         self._result_chars = result_chars
         self._user = None if user is None else SimulatedUser(user, setup)
         self.roles = {} if self._user is None else self._user.roles
-        self._loop = _loop(loop, self._user)
+        self._loop: Loop = _loop(loop, self._user)
         self._compact_tokens, self._compact = _compaction(compaction)
         self._results = None if results is None else setup.over_rows(results)
         self._system = _system(system, setup)
@@ -140,15 +142,12 @@ class Agent:
             self._check_sandbox(plan)
         log = actions_of(ask)
         fingerprint = "" if plan is None else plan.fingerprint
-        attempts = Attempts(log, sample.id, draw, fingerprint)
-        begun: list[Trajectory] = []
+        attempts = SampleAttempts(log, sample.id, draw, fingerprint)
 
-        async def attempt(name: TrajectoryName) -> Answer:
-            trajectory = Trajectory(self._opening(sample), name, log)
-            begun.append(trajectory)
+        async def act(trajectory: Trajectory) -> Answer:
             return await self._act(trajectory, sample, ask, plan, log)
 
-        answer = await attempts.hold(attempt, lambda: begun[-1] if begun else None)
+        answer = await attempts.run(self._opening(sample), act)
         strategy = {
             **answer.strategy,
             "attempts": len(attempts.given_up) + 1,
@@ -311,7 +310,7 @@ def _default_tools(setup: Setup) -> TaskTools:
     return TaskTools(sandbox_tools=DEFAULT_TOOLS)
 
 
-def _loop(loop: Any, user: SimulatedUser | None) -> Any:
+def _loop(loop: Any, user: SimulatedUser | None) -> Loop:
     if user is None:
         return default_loop if loop is None else resolve_function(NAME, "loop", loop)
     if loop is not None:
@@ -344,7 +343,8 @@ def _compaction(setting: Any) -> tuple[int | None, Any]:
             f" {dict(setting)!r:.80}."
         )
     tokens = setting["tokens"]
-    _check_number(
+    check_number(
+        NAME,
         "compaction.tokens",
         tokens,
         MIN_COMPACT_TOKENS,
@@ -352,16 +352,3 @@ def _compaction(setting: Any) -> tuple[int | None, Any]:
         is_whole=True,
     )
     return tokens, None
-
-
-def _check_number(
-    option: str, number: Any, least: float, most: float, *, is_whole: bool = False
-) -> None:
-    kinds = (int,) if is_whole else (int, float)
-    is_number = isinstance(number, kinds) and not isinstance(number, bool)
-    if not is_number or not math.isfinite(number) or not least <= number <= most:
-        noun = "whole number" if is_whole else "number"
-        raise ConfigurationError(
-            f"The option '{option}' of 'agent' is a {noun} from {least:g} to {most:g},"
-            f" not {number!r}."
-        )

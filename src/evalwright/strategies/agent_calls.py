@@ -82,6 +82,15 @@ class TrajectoryName:
     draw: int
     attempt: int = 1
 
+    def as_dict(self, task: str) -> dict[str, Any]:
+        """Return a plain mapping for JSON, with the name of the sample's task."""
+        return {
+            "task": task,
+            "sample": self.sample,
+            "draw": self.draw,
+            "attempt": self.attempt,
+        }
+
 
 class AgentCalls:
     """Carries out the calls of one attempt, each once.
@@ -104,8 +113,8 @@ class AgentCalls:
         self._name = name
         self._log = log
         self._sandbox = sandbox
-        self._unheard: dict[str, int] = {}
-        """By the label of a source with a session: calls that this session has not had."""
+        self._n_missed: dict[str, int] = {}
+        """By the label of a source with a session: calls that only an earlier session had."""
 
     async def carry_out(
         self, call: ToolCall, place: CallPlace, seconds: float | None = None
@@ -146,23 +155,23 @@ class AgentCalls:
         stored = await log.claim(key)
         if stored is not None:
             if has_session:
-                self._unheard[source.label] = self._unheard.get(source.label, 0) + 1
+                self._n_missed[source.label] = self._n_missed.get(source.label, 0) + 1
             return CarriedOut(
                 _result_of(stored),
                 is_replayed=True,
                 is_again=_AGAIN in _extras_of(stored),
             )
         try:
-            n_unheard = self._unheard.get(source.label, 0)
-            if n_unheard:
+            n_missed = self._n_missed.get(source.label, 0)
+            if n_missed:
                 raise StartAnew(
-                    f"the session with {source.label} ended after {n_unheard}"
-                    f" {'call' if n_unheard == 1 else 'calls'}, with the state that it had"
+                    f"the session with {source.label} ended after {n_missed}"
+                    f" {'call' if n_missed == 1 else 'calls'}, with the state that it had"
                 )
             is_again = await self._begin(log, key, call, place)
             result = await self._toolbox.call(call, seconds)
             outcome = _response_of(result, {_AGAIN: True} if is_again else {})
-            await log.store(key, self._described(call, place), outcome)
+            await log.store(key, self._action(log, call, place), outcome)
         except BaseException:
             log.give_up(key)
             raise
@@ -179,8 +188,8 @@ class AgentCalls:
         begun_key = blake2b(b"begun", key=key, digest_size=KEY_BYTES).digest()
         if await log.stored(begun_key) is not None:
             return True
-        described = {**self._described(call, place), "begun": True}
-        await log.store(begun_key, described, Response(finish_reason=_DONE))
+        action = {**self._action(log, call, place), "begun": True}
+        await log.store(begun_key, action, Response(finish_reason=_DONE))
         return False
 
     async def _in_sandbox(
@@ -207,7 +216,9 @@ class AgentCalls:
             return CarriedOut(_result_of(stored), is_replayed=True)
         snapshot = await sandbox.snapshot_if_due(result.seconds)
         await self._log.store(
-            key, self._described(call, place), _response_of(result, _kept(snapshot))
+            key,
+            self._action(self._log, call, place),
+            _response_of(result, _kept(snapshot)),
         )
         return CarriedOut(result)
 
@@ -241,18 +252,23 @@ class AgentCalls:
         log = self._log
         key = mark_key(log, self._name, self._fingerprint, ["end", digest])
         stored = await log.stored(key)
-        kept = None if stored is None else snapshot_of(stored)
-        if kept is not None and not sandbox.is_started and sandbox.has(kept):
-            return kept
+        end_snapshot = None if stored is None else snapshot_of(stored)
+        if (
+            end_snapshot is not None
+            and not sandbox.is_started
+            and sandbox.has(end_snapshot)
+        ):
+            return end_snapshot
         try:
             await sandbox.ready(self._toolbox.call)
         except StartAnew:
-            if kept is None:
+            if end_snapshot is None:
                 raise
-            return kept  # all is said and done; whoever needs the snapshot says that it is gone
+            # All is said and done; whoever needs the snapshot says that it is gone.
+            return end_snapshot
         snapshot = await sandbox.snapshot()
-        described = {**self._named(), "name": "end of the trajectory"}
-        await log.store(key, described, _response_of(ToolResult(""), _kept(snapshot)))
+        action = {**self._name.as_dict(log.task), "name": "end of the trajectory"}
+        await log.store(key, action, _response_of(ToolResult(""), _kept(snapshot)))
         return snapshot
 
     @property
@@ -285,17 +301,12 @@ class AgentCalls:
         ]
         return mark_key(log, name, self._fingerprint, parts)
 
-    def _named(self) -> dict[str, Any]:
+    def _action(
+        self, log: ActionLog, call: ToolCall, place: CallPlace
+    ) -> dict[str, Any]:
+        """Return what the store says of a call beside its result."""
         return {
-            "task": "" if self._log is None else self._log.task,
-            "sample": self._name.sample,
-            "draw": self._name.draw,
-            "attempt": self._name.attempt,
-        }
-
-    def _described(self, call: ToolCall, place: CallPlace) -> dict[str, Any]:
-        return {
-            **self._named(),
+            **self._name.as_dict(log.task),
             "step": place.step,
             "call": place.index,
             "name": call.name,

@@ -1,16 +1,14 @@
-"""What was said and done in one attempt at a sample, and the attempts at it."""
+"""What was said and done in one attempt at a sample."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any, TypeVar
+from typing import Any
 
 from evalwright.core.actions import ActionLog
 from evalwright.core.conversation import result_turn
-from evalwright.core.errors import Failure, RequestFailed
 from evalwright.core.outcomes import TOO_LONG
 from evalwright.core.requests import Message, prompt_payload
 from evalwright.core.responses import Response
@@ -19,16 +17,9 @@ from evalwright.strategies.agent_calls import (
     AgentCalls,
     CallPlace,
     TrajectoryName,
-    mark_key,
 )
-from evalwright.strategies.agent_sandbox import StartAnew
 from evalwright.tools.toolbox import ToolResult
 
-Held = TypeVar("Held")
-
-MAX_ATTEMPTS = 5
-"""After so many attempts at a sample it is missing: its sandbox gives other results each time."""
-_GIVEN_UP = "given up"
 MAX_CALLS_OF_REPLY = 128
 """Calls of one reply that are carried out, as many as providers offer tools."""
 TOO_MANY_CALLS = ToolResult(
@@ -45,7 +36,7 @@ class Trajectory:
     Args:
         opening: the turns that it begins with.
         name: which trajectory it is.
-        log: hears of it; None where nobody does.
+        log: takes the turns for whoever watches the run; None where nobody does.
 
     Attributes:
         turns: the whole conversation.
@@ -107,9 +98,11 @@ class Trajectory:
         self.show(call, carried_out.result, carried_out.recorded)
         return carried_out.result
 
-    async def carry_out_all(self, calls: AgentCalls, made: Sequence[ToolCall]) -> None:
+    async def carry_out_all(
+        self, calls: AgentCalls, tool_calls: Sequence[ToolCall]
+    ) -> None:
         """Carry out the calls of the last reply, in their order."""
-        for index, call in enumerate(made):
+        for index, call in enumerate(tool_calls):
             if index < MAX_CALLS_OF_REPLY:
                 await self.carry_out(calls, call, index)
             else:
@@ -172,93 +165,3 @@ def total_dollars(responses: list[Response]) -> float | None:
             return None
         costs.append(response.cost or 0.0)
     return sum(costs)
-
-
-@dataclass(slots=True)
-class Attempts:
-    """The attempts at one sample.
-
-    Args:
-        log: has the attempts that were given up; None where nothing is stored.
-        sample: the sample's id.
-        draw: the index of the repeat.
-        sandbox: the fingerprint of the sandbox's plan; "" for none.
-
-    Attributes:
-        given_up: what a record says of the attempts that were given up.
-    """
-
-    log: ActionLog | None
-    sample: str
-    draw: int
-    sandbox: str = ""
-    given_up: list[dict[str, Any]] = field(default_factory=list)
-
-    async def hold(
-        self,
-        attempt: Callable[[TrajectoryName], Awaitable[Held]],
-        spent: Callable[[], Trajectory | None],
-    ) -> Held:
-        """Return what an attempt returns, the first one that is not given up.
-
-        Args:
-            attempt: holds one.
-            spent: returns the trajectory of the attempt that was given up.
-
-        Raises:
-            RequestFailed: too many attempts were given up.
-        """
-        while len(self.given_up) < MAX_ATTEMPTS:
-            name = TrajectoryName(self.sample, self.draw, len(self.given_up) + 1)
-            mark = await self._stored_mark(name)
-            if mark is not None:
-                self.given_up.append(mark)
-                continue
-            try:
-                return await attempt(name)
-            except StartAnew as error:
-                await self._give_up(name, error, spent())
-        raise RequestFailed(
-            Failure(
-                "sandbox failed",
-                "sandbox",
-                f"The sample was started {MAX_ATTEMPTS} times, and each time its state"
-                f" could not be restored: {self.given_up[-1]['why']}.",
-            )
-        )
-
-    async def _stored_mark(self, name: TrajectoryName) -> dict[str, Any] | None:
-        if self.log is None:
-            return None
-        stored = await self.log.stored(self._mark_key(self.log, name))
-        return None if stored is None else dict(json.loads(stored.text))
-
-    async def _give_up(
-        self, name: TrajectoryName, error: StartAnew, trajectory: Trajectory | None
-    ) -> None:
-        mark: dict[str, Any] = {
-            "after_calls": 0 if trajectory is None else len(trajectory.tool_calls),
-            "why": error.why,
-            "dollars": None if trajectory is None else trajectory.dollars,
-        }
-        self.given_up.append(mark)
-        if self.log is None:
-            return
-        described = {
-            "task": self.log.task,
-            "sample": name.sample,
-            "draw": name.draw,
-            "attempt": name.attempt,
-            "name": "started anew",
-        }
-        text = json.dumps(mark, ensure_ascii=False)
-        key = self._mark_key(self.log, name)
-        await self.log.store(key, described, Response(text, finish_reason="stop"))
-
-    def _mark_key(self, log: ActionLog, name: TrajectoryName) -> bytes:
-        return mark_key(log, name, self.sandbox, [_GIVEN_UP])
-
-    @property
-    def recorded(self) -> dict[str, Any]:
-        """What a record says of the attempts beside the last."""
-        return {"started_anew": self.given_up} if self.given_up else {}

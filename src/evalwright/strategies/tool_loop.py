@@ -8,7 +8,6 @@ result that the model reads.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -24,14 +23,17 @@ from evalwright.core.outcomes import (
 )
 from evalwright.core.requests import Ability, Message
 from evalwright.core.samples import Answer, Sample
-from evalwright.strategies.agent_calls import AgentCalls, TrajectoryName
-from evalwright.strategies.agent_trajectory import Attempts, Trajectory
+from evalwright.strategies.agent_calls import AgentCalls
+from evalwright.strategies.agent_trajectory import Trajectory
 from evalwright.strategies.generate import tool_fault
+from evalwright.strategies.option_numbers import check_number
+from evalwright.strategies.sample_attempts import SampleAttempts
 from evalwright.strategies.sampling import TARGET, answer_from
 from evalwright.strategies.task_setup import Setup
 from evalwright.tools.scripted_results import ScriptedResult, read_results
 from evalwright.tools.toolbox import CALL_SECONDS, RESULT_CHARS, Toolbox
 
+NAME = "tool-loop"
 MAX_STEPS = 10
 """Most replies of the model to one user turn, unless a task says otherwise."""
 MOST_STEPS = 1_000
@@ -71,9 +73,11 @@ class ToolLoop:
             raise ConfigurationError(
                 "'tool-loop' needs tools: add `tools` to the task, or use 'single-draw'."
             )
-        _check_number("max_steps", max_steps, 1, MOST_STEPS, is_whole=True)
-        _check_number("call_seconds", call_seconds, 0.001, MOST_SECONDS)
-        _check_number("result_chars", result_chars, 1, MOST_RESULT_CHARS, is_whole=True)
+        check_number(NAME, "max_steps", max_steps, 1, MOST_STEPS, is_whole=True)
+        check_number(NAME, "call_seconds", call_seconds, 0.001, MOST_SECONDS)
+        check_number(
+            NAME, "result_chars", result_chars, 1, MOST_RESULT_CHARS, is_whole=True
+        )
         self.render = setup.render
         self.sampling = setup.sampling
         self.tools = setup.tools
@@ -94,22 +98,19 @@ class ToolLoop:
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """Hold the conversation and return its last reply."""
         log = actions_of(ask)
-        attempts = Attempts(log, sample.id, draw)
-        begun: list[Trajectory] = []
+        attempts = SampleAttempts(log, sample.id, draw)
+        opening = self.render(sample)
+        if isinstance(opening, str):
+            opening = (Message("user", opening),)
 
-        async def attempt(name: TrajectoryName) -> Answer:
-            opening = self.render(sample)
-            if isinstance(opening, str):
-                opening = (Message("user", opening),)
-            talk = Trajectory(opening, name, log)
-            begun.append(talk)
-            return await self._hold(talk, sample, ask)
+        async def act(trajectory: Trajectory) -> Answer:
+            return await self._act(trajectory, sample, ask)
 
-        answer = await attempts.hold(attempt, lambda: begun[-1] if begun else None)
+        answer = await attempts.run(opening, act)
         strategy = {**answer.strategy, **attempts.recorded}
         return replace(answer, strategy=strategy)
 
-    async def _hold(self, talk: Trajectory, sample: Sample, ask: Ask) -> Answer:
+    async def _act(self, trajectory: Trajectory, sample: Sample, ask: Ask) -> Answer:
         toolbox = self.tools.toolbox(
             sample,
             self._results_of(sample),
@@ -117,75 +118,62 @@ class ToolLoop:
             result_chars=self._result_chars,
         )
         async with toolbox:
-            calls = AgentCalls(toolbox, talk.name, actions_of(ask))
+            calls = AgentCalls(toolbox, trajectory.name, actions_of(ask))
             ended = "answer"
             try:
-                ended = await self._converse(talk, sample, ask, toolbox, calls)
+                ended = await self._converse(trajectory, sample, ask, toolbox, calls)
             except RequestFailed as error:
                 if not is_models_own(error.failure):
                     raise
                 # The model's own fault is the answer, after all that came before.
-                talk.responses.append(response_of_fault(error.failure))
-        talk.ended()
-        answer = answer_from(tuple(talk.turns), tuple(talk.responses))
+                trajectory.responses.append(response_of_fault(error.failure))
+        trajectory.ended()
+        answer = answer_from(tuple(trajectory.turns), tuple(trajectory.responses))
         return replace(
             answer,
             strategy={
-                "name": "tool-loop",
-                "steps": len(talk.responses),
+                "name": NAME,
+                "steps": len(trajectory.responses),
                 "ended": ended,
-                "tool_calls": talk.tool_calls,
+                "tool_calls": trajectory.tool_calls,
             },
             tools=self.tools.recorded(toolbox.definitions),
         )
 
     async def _converse(
         self,
-        talk: Trajectory,
+        trajectory: Trajectory,
         sample: Sample,
         ask: Ask,
         toolbox: Toolbox,
         calls: AgentCalls,
     ) -> str:
         """Answer the user's turns one after another; return what ended the last."""
-        ended = await self._answer_turn(talk, ask, toolbox, calls)
+        ended = await self._answer_turn(trajectory, ask, toolbox, calls)
         for question in () if self._turns is None else self._turns(sample):
-            last = talk.responses[-1]
+            last = trajectory.responses[-1]
             if last.tool_calls or outcome_of(last) != ANSWERED:
                 return ended  # there is no reply to continue from
-            talk.add(reply_turn(last), Message("user", question))
-            ended = await self._answer_turn(talk, ask, toolbox, calls)
+            trajectory.add(reply_turn(last), Message("user", question))
+            ended = await self._answer_turn(trajectory, ask, toolbox, calls)
         return ended
 
     async def _answer_turn(
-        self, talk: Trajectory, ask: Ask, toolbox: Toolbox, calls: AgentCalls
+        self, trajectory: Trajectory, ask: Ask, toolbox: Toolbox, calls: AgentCalls
     ) -> str:
         """Go on until a reply has no calls, or has used up the steps of this user turn."""
         for step in range(self._max_steps):
             sampling = self.sampling if step == 0 else self.sampling.after_calls()
-            turns = tuple(talk.turns)
-            request = sampling.request(turns, talk.name.draw, toolbox.definitions)
+            turns = tuple(trajectory.turns)
+            request = sampling.request(turns, trajectory.name.draw, toolbox.definitions)
             response = await ask(TARGET, request)
-            talk.responses.append(response)
+            trajectory.responses.append(response)
             if not response.tool_calls:
                 return "answer"
             if step + 1 < self._max_steps:
-                talk.add(reply_turn(response))
-                await talk.carry_out_all(calls, response.tool_calls)
+                trajectory.add(reply_turn(response))
+                await trajectory.carry_out_all(calls, response.tool_calls)
         return "max_steps"
 
     def _results_of(self, sample: Sample) -> tuple[ScriptedResult, ...] | None:
         return None if self._results is None else read_results(self._results(sample))
-
-
-def _check_number(
-    option: str, number: Any, least: float, most: float, *, is_whole: bool = False
-) -> None:
-    kinds = (int,) if is_whole else (int, float)
-    is_number = isinstance(number, kinds) and not isinstance(number, bool)
-    if not is_number or not math.isfinite(number) or not least <= number <= most:
-        noun = "whole number" if is_whole else "number"
-        raise ConfigurationError(
-            f"The option '{option}' of 'tool-loop' is a {noun} from {least:g} to"
-            f" {most:g}, not {number!r}."
-        )
