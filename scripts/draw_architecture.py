@@ -51,8 +51,8 @@ svg { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; font-siz
 
 
 IMPORTS = (
-    "Imports go one way: core, bounded, statistics, models, engine, tools, strategies, scorers,",
-    "metrics, tasks, runs, trackers, evaluation, proxy, analysis, reports, entries, api,",
+    "Imports go one way: core, bounded, statistics, models, engine, sandboxes, tools, strategies,",
+    "scorers, metrics, tasks, runs, trackers, evaluation, proxy, analysis, reports, entries, api,",
     "extend, compat, cli.",
 )
 
@@ -88,11 +88,12 @@ BOXES = (
     Box("analysis/", ("comparison,", "board, power"), 725, 145, 115, 76),
     Box("reports/", ("terminal, HTML,", "explorer"), 865, 145, 115, 76),
     Box("trackers/", ("experiment trackers",), 590, 20, 150, 50),
-    Box("tools/", ("run what", "models call"), 10, 293, 100, 76),
+    Box("tools/", ("run what", "models call"), 10, 290, 100, 70),
+    Box("sandboxes/", ("jail, containers",), 5, 384, 115, 52),
     Box("strategies/", ("form an Answer",), 150, 300, 160),
     Box("scorers/", ("give it a Score",), 350, 300, 160),
     Box("metrics/", ("Scores to Estimates",), 570, 300, 170),
-    Box("proxy/", ("other programs'", "requests"), 10, 420, 110, 76),
+    Box("proxy/", ("other programs'", "requests"), 10, 456, 110, 70),
     Box("engine/", ("key, claim, queue, pacing, retries, budget",), 150, 430, 360, 56),
     Box("store", ("SQLite or PostgreSQL",), 610, 430, 190, 56, "outside"),
     Box("models/", ("remote/ over HTTP · local/ with weights",), 150, 550, 360, 56),
@@ -141,7 +142,8 @@ ARROWS = (
     Arrow(((170, 430), (170, 367)), 8, "", (142, 400)),
     Arrow(((310, 331), (345, 331)), 9, "Answer", (322, 286)),
     Arrow(((150, 331), (115, 331))),
-    Arrow(((120, 458), (145, 458))),
+    Arrow(((120, 474), (145, 474))),
+    Arrow(((60, 360), (60, 380))),
     Arrow(((430, 362), (430, 425)), 0, "a judge is asked the same way", (425, 392)),
     Arrow(((430, 300), (430, 226)), 10, "Score", (446, 262)),
     Arrow(((480, 183), (565, 183)), 11, "record", (498, 168)),

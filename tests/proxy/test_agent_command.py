@@ -182,6 +182,16 @@ def test_samples_and_repeats_share_no_replies(tmp_path: Path) -> None:
     assert texts == ["a", "b", "c", "d"]
 
 
+def test_whoever_watches_is_told_the_number_of_the_attempt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[Any] = []
+    monkeypatch.setattr(LiveFile, "add", lambda file, event: events.append(event))
+    with scripted_chat(steps("echo hi")) as server:
+        answer = answered(tmp_path, server)
+    assert {event["attempt"] for event in events} == {answer.strategy["attempts"]}
+
+
 def test_a_program_that_differs_says_from_which_request_on(tmp_path: Path) -> None:
     program = ASK + (
         "say('first')\nsay(open('/agent/varies').read())\nprint(say('last'))"

@@ -56,6 +56,18 @@ def test_a_trajectory_that_starts_anew_has_no_turns_of_before(tmp_path: Path) ->
     run.close()
 
 
+def test_a_long_text_says_how_much_of_it_the_run_left_out(tmp_path: Path) -> None:
+    writer = LiveFile(tmp_path)
+    event = {"task": "shell", "id": "fix-0", "draw": 0, "attempt": 1}
+    writer.add({**event, "turns": [["tool", "x" * 50_000]]})
+    run = LiveRun(tmp_path)
+    run.look()
+    [turn] = run.open[KEY].turns
+    assert text_of(turn) == f"{'x' * 20_000}\n[30,000 more characters]"
+    run.close()
+    writer.close()
+
+
 def test_turns_as_mappings_are_read_too(tmp_path: Path) -> None:
     run = LiveRun(tmp_path)
     calls = [{"name": "bash", "arguments": "{}"}]

@@ -287,7 +287,7 @@ class _Watch:
         head = {
             "id": self._sample.id,
             "draw": self._draw,
-            "attempt": self._attempts.attempt,
+            "attempt": self._attempts.attempt + 1,
         }
         self._actions.report({**head, **event})
 

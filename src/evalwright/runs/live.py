@@ -123,15 +123,21 @@ def _shortened(event: Mapping[str, Any]) -> dict[str, Any]:
     turns = event.get("turns")
     if not turns:
         return dict(event)
-    return {**event, "turns": [_short(turn) for turn in turns]}
+    return {**event, "turns": [cut_texts(turn, MAX_SHOWN_CHARS) for turn in turns]}
 
 
-def _short(content: Any) -> Any:
-    if isinstance(content, str) and len(content) > MAX_SHOWN_CHARS:
-        n_cut = len(content) - MAX_SHOWN_CHARS
-        return f"{content[:MAX_SHOWN_CHARS]}\n[{n_cut:,} more characters]"
+def cut_texts(content: Any, max_chars: int) -> Any:
+    """Return plain JSON whose texts are cut, each with a line that says how much is left out.
+
+    Args:
+        content: plain JSON.
+        max_chars: most characters of a text, without that line.
+    """
+    if isinstance(content, str) and len(content) > max_chars:
+        n_cut = len(content) - max_chars
+        return f"{content[:max_chars]}\n[{n_cut:,} more characters]"
     if isinstance(content, list | tuple):
-        return [_short(member) for member in content]
+        return [cut_texts(member, max_chars) for member in content]
     if isinstance(content, Mapping):
-        return {name: _short(member) for name, member in content.items()}
+        return {name: cut_texts(member, max_chars) for name, member in content.items()}
     return content

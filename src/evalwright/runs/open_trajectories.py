@@ -1,8 +1,8 @@
 """What goes on in a run: the trajectories of samples that are not done, from `live.jsonl`.
 
 The file (see `live.py`) grows while the run goes on, is written anew without samples that are done,
-and is removed at its end. Only the last turns of each
-trajectory are kept, and long texts are cut, so memory stays flat however long a run goes on.
+and is removed at its end. Only the last turns of each trajectory are kept, and long texts are cut,
+so memory stays flat however long a run goes on.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from evalwright.core.private import check_ordinary
-from evalwright.runs.live import LIVE_FILE
+from evalwright.runs.live import LIVE_FILE, MAX_SHOWN_CHARS, cut_texts
 
 MAX_KEPT_TURNS = 120
 """Last turns of a trajectory that are kept."""
-MAX_TEXT_CHARS = 20_000
-"""Characters of a text that are kept."""
+MAX_TEXT_CHARS = MAX_SHOWN_CHARS + 100
+"""Characters of a text that are kept: of those that `live.py` cut, with its line, all."""
 MAX_OPEN = 1_000
 """Trajectories that are kept at a time; a run asks fewer at once."""
 MAX_LINE_BYTES = 64 << 20
@@ -194,7 +194,10 @@ class LiveRun:
             event = json.loads(line)
             key = (str(event["task"]), str(event["id"]), int(event["draw"]))
             attempt = int(event.get("attempt", 1))
-            turns = [_cut(_as_turn(turn)) for turn in event.get("turns") or ()]
+            turns = [
+                cut_texts(_as_turn(turn), MAX_TEXT_CHARS)
+                for turn in event.get("turns") or ()
+            ]
             ended = bool(event.get("ended"))
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
             return None
@@ -232,19 +235,6 @@ def _as_turn(turn: Any) -> Turn:
         }
         return [turn["role"], turn.get("content", ""), extras]
     raise TypeError("not a turn")
-
-
-def _cut(content: Any) -> Any:
-    if isinstance(content, str):
-        if len(content) <= MAX_TEXT_CHARS:
-            return content
-        n_cut = len(content) - MAX_TEXT_CHARS
-        return f"{content[:MAX_TEXT_CHARS]} ... [{n_cut:,} more characters]"
-    if isinstance(content, dict):
-        return {name: _cut(child) for name, child in content.items()}
-    if isinstance(content, list):
-        return [_cut(child) for child in content]
-    return content
 
 
 def text_of(turn: Turn) -> str:
