@@ -19,6 +19,7 @@ from evalwright.core.requests import Message
 from evalwright.core.responses import Response
 from evalwright.core.samples import SampleRecord
 from evalwright.proxy.program_limits import ProgramMeter
+from evalwright.runs.live import LiveFile
 from evalwright.sandboxes.backends import refusal_of, started
 from evalwright.sandboxes.plan import PlannedFile, SandboxPlan
 from evalwright.sandboxes.protocol import SandboxSettings, Snapshot
