@@ -60,8 +60,12 @@ _MASKED_FOLDERS = ("acpi", "asound", "driver", "scsi", "fs", "irq", "bus", "tty"
 _READ_ONLY_FOLDERS = ("sys",)
 
 
-def _load_modules() -> tuple[Any, Any]:
-    """Load the two modules beside this file, without the package that they are in."""
+def _load_modules() -> tuple[Any, Any, Any]:
+    """Load the modules beside this file, without the package that they are in.
+
+    Returns:
+        `jail_calls`, `jail_filter` and `jail_keeper`.
+    """
     for name, folder in (
         ("evalwright", _HERE.parent),
         ("evalwright.sandboxes", _HERE),
@@ -71,6 +75,7 @@ def _load_modules() -> tuple[Any, Any]:
         sys.modules[name] = package
     return (
         importlib.import_module("evalwright.sandboxes.jail_calls"),
+        importlib.import_module("evalwright.sandboxes.jail_filter"),
         importlib.import_module("evalwright.sandboxes.jail_keeper"),
     )
 
@@ -81,10 +86,10 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     try:
-        calls, keeper = _load_modules()
+        calls, filters, keeper = _load_modules()
         template = _Template(calls)
         template.build()
-        starter = _Starter(control, calls, keeper, template)
+        starter = _Starter(control, filters.build_filter(), keeper, template)
         gc.collect()
         gc.freeze()
         gc.disable()
@@ -298,13 +303,16 @@ class _Starter:
     """Forks a keeper for each message."""
 
     def __init__(
-        self, control: socket.socket, calls: Any, keeper: Any, template: _Template
+        self,
+        control: socket.socket,
+        system_call_filter: bytes,
+        keeper: Any,
+        template: _Template,
     ) -> None:
         self._control = control
-        self._calls = calls
         self._keeper = keeper
         self._template = template
-        self._filter = calls.build_filter()
+        self._filter = system_call_filter
         self._masks = [
             f"/proc/{name}" for name in _MASKED_FILES if os.path.exists(f"/proc/{name}")
         ]
