@@ -8,10 +8,11 @@ their own.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
 
-from evalwright.core.actions import ActionLog, actions_of
+from evalwright.core.actions import actions_of
 from evalwright.core.ask import Ask
 from evalwright.core.errors import ConfigurationError, RequestFailed, UsageError
 from evalwright.core.outcomes import is_models_own, response_of_fault
@@ -145,7 +146,7 @@ class Agent:
         attempts = SampleAttempts(log, sample.id, draw, fingerprint)
 
         async def act(trajectory: Trajectory) -> Answer:
-            return await self._act(trajectory, sample, ask, plan, log)
+            return await self._act(trajectory, sample, ask, plan)
 
         answer = await attempts.run(self._opening(sample), act)
         strategy = {
@@ -171,30 +172,14 @@ class Agent:
         sample: Sample,
         ask: Ask,
         plan: SandboxPlan | None,
-        log: ActionLog | None,
     ) -> Answer:
-        if plan is None:
-            return await self._act_in(None, None, trajectory, sample, ask, log)
-        async with SampleSandbox(plan, snapshot_home(log)) as sandbox:
-            return await self._act_in(plan, sandbox, trajectory, sample, ask, log)
-
-    async def _act_in(
-        self,
-        plan: SandboxPlan | None,
-        sandbox: SampleSandbox | None,
-        trajectory: Trajectory,
-        sample: Sample,
-        ask: Ask,
-        log: ActionLog | None,
-    ) -> Answer:
-        toolbox = self.tools.toolbox(
-            sample,
-            self._results_of(sample),
-            call_seconds=self._call_seconds,
-            result_chars=self._result_chars,
-            sandbox=None if sandbox is None else sandbox.started,
-        )
-        async with toolbox:
+        log = actions_of(ask)
+        async with AsyncExitStack() as stack:
+            sandbox: SampleSandbox | None = None
+            if plan is not None:
+                sandbox = SampleSandbox(plan, snapshot_home(log))
+                await stack.enter_async_context(sandbox)
+            toolbox = await stack.enter_async_context(self._toolbox(sample, sandbox))
             calls = AgentCalls(toolbox, trajectory.name, log, sandbox)
             settings = AgentSettings(
                 self.sampling,
@@ -210,6 +195,15 @@ class Agent:
             snapshot = await calls.end_state(trajectory.digest)
         trajectory.ended()
         return self._answer(agent, trajectory, toolbox, ended, plan, snapshot)
+
+    def _toolbox(self, sample: Sample, sandbox: SampleSandbox | None) -> Toolbox:
+        return self.tools.toolbox(
+            sample,
+            self._results_of(sample),
+            call_seconds=self._call_seconds,
+            result_chars=self._result_chars,
+            sandbox=None if sandbox is None else sandbox.started,
+        )
 
     async def _run_loop(self, agent: AgentRun, trajectory: Trajectory) -> Ended:
         """Let the model act until it is over; return what ended it."""
