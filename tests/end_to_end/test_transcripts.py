@@ -13,7 +13,7 @@ import yaml
 from evalwright import evaluate, model
 from evalwright.reports.explorer.page import write_page
 from evalwright.runs.open_trajectories import LiveRun, text_of
-from evalwright.runs.transcripts import read_trajectory
+from evalwright.runs.transcripts import read_transcript
 from support.browser import IN_BROWSER, Tab, in_new_tab, until
 from support.left_states import needs_jail
 from support.typed import typed
@@ -76,15 +76,15 @@ def test_a_trajectory_is_seen_while_it_goes_on_and_after() -> None:
     assert not (run.folder / "live.jsonl").exists()
 
     [row] = run.rows()
-    trajectory = read_trajectory(row)
-    assert trajectory is not None
-    assert trajectory.ended == "submit"
-    assert trajectory.sandbox == "jail"
-    uses = [use for step in trajectory.steps for use in step.uses]
+    transcript = read_transcript(row)
+    assert transcript is not None
+    assert transcript.ended == "submit"
+    assert transcript.sandbox == "jail"
+    uses = [use for step in transcript.steps for use in step.uses]
     assert [use.name for use in uses] == ["bash", "bash", "bash", "submit"]
     assert [use.exit_code for use in uses[:3]] == [None, 1, None]
     assert all(use.seconds is not None for use in uses)
-    assert trajectory.steps[-1].total.tool_seconds > 0
+    assert transcript.steps[-1].total.tool_seconds > 0
     assert uses[0].result is not None
     assert "a.txt" in uses[0].result
 

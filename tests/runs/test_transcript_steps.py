@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from evalwright.runs.transcripts import Step, Trajectory, align_steps, read_trajectory
+from evalwright.runs.step_alignment import align_steps
+from evalwright.runs.transcripts import Step, Transcript, read_transcript
 from support.trajectory_runs import (
     Acted,
     Call,
@@ -23,35 +24,35 @@ def recorded(acted: Acted) -> dict[str, Any]:
     return row
 
 
-def read(row: dict[str, Any]) -> Trajectory:
-    trajectory = read_trajectory(row)
-    assert trajectory is not None
-    return trajectory
+def read(row: dict[str, Any]) -> Transcript:
+    transcript = read_transcript(row)
+    assert transcript is not None
+    return transcript
 
 
 def test_steps_have_their_calls_results_and_sums() -> None:
-    trajectory = read(recorded(fixing()))
-    assert [turn[0] for turn in trajectory.opening] == ["system", "user"]
-    assert [[use.name for use in step.uses] for step in trajectory.steps] == [
+    transcript = read(recorded(fixing()))
+    assert [turn[0] for turn in transcript.opening] == ["system", "user"]
+    assert [[use.name for use in step.uses] for step in transcript.steps] == [
         ["bash"],
         ["bash"],
         ["read_file", "write_file"],
         ["bash"],
         ["submit"],
     ]
-    failed = trajectory.steps[1].uses[0]
+    failed = transcript.steps[1].uses[0]
     assert (failed.exit_code, failed.is_error, failed.seconds) == (1, True, 0.4)
     assert failed.result is not None
     assert failed.result.startswith("tests/test_0.py")
-    assert trajectory.steps[2].uses[1].is_replayed
-    assert trajectory.steps[3].compacted == (4, "The file was written.", 0.0003)
-    total = trajectory.steps[-1].total
+    assert transcript.steps[2].uses[1].is_replayed
+    assert transcript.steps[3].compacted == (4, "The file was written.", 0.0003)
+    total = transcript.steps[-1].total
     assert total.model_seconds == pytest.approx(6.0)
     assert total.tool_seconds == pytest.approx(2.4)
     assert (total.input_tokens, total.output_tokens) == (4500, 200)
     assert total.dollars == pytest.approx(0.005)
-    assert trajectory.started_anew == ((3, "The snapshot was damaged", 0.02),)
-    assert (trajectory.ended, trajectory.attempts, trajectory.sandbox) == (
+    assert transcript.started_anew == ((3, "The snapshot was damaged", 0.02),)
+    assert (transcript.ended, transcript.attempts, transcript.sandbox) == (
         "submit",
         2,
         "jail",
@@ -89,14 +90,14 @@ def test_examples_in_the_prompt_are_no_steps(
         holds_last=holds_last,
         ended="answer",
     )
-    trajectory = read(recorded(acted))
-    assert len(trajectory.opening) == len(opening)
-    assert [step.text for step in trajectory.steps] == ["one", "two", "last"]
-    assert [use.result for step in trajectory.steps for use in step.uses] == [
+    transcript = read(recorded(acted))
+    assert len(transcript.opening) == len(opening)
+    assert [step.text for step in transcript.steps] == ["one", "two", "last"]
+    assert [use.result for step in transcript.steps for use in step.uses] == [
         "first",
         "second",
     ]
-    assert trajectory.after == ()
+    assert transcript.after == ()
 
 
 def test_the_turns_of_a_user_stand_before_the_reply_to_them() -> None:
@@ -125,9 +126,9 @@ def test_results_with_one_id_for_all_are_taken_in_their_order() -> None:
 def test_a_reply_that_is_no_turn_is_known_by_itself() -> None:
     row = recorded(fixing())
     row["prompt"] = "only a text"
-    trajectory = read(row)
-    assert len(trajectory.steps) == 5
-    assert trajectory.steps[0].uses[0].result is None
+    transcript = read(row)
+    assert len(transcript.steps) == 5
+    assert transcript.steps[0].uses[0].result is None
 
 
 @pytest.mark.parametrize(
@@ -153,7 +154,7 @@ def test_damaged_records_are_read_as_far_as_they_go(strategy: dict[str, Any]) ->
     "row", [{}, {"strategy": None}, {"strategy": {"name": "vote", "draws": []}}]
 )
 def test_other_records_have_no_steps(row: dict[str, Any]) -> None:
-    assert read_trajectory(row) is None
+    assert read_transcript(row) is None
 
 
 @pytest.mark.parametrize(

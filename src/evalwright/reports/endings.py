@@ -26,8 +26,8 @@ from evalwright.runs.images import EXPECTED, images_sentence
 from evalwright.runs.older_records import UNDECIDED
 from evalwright.runs.reader import Run
 from evalwright.runs.results import TaskResult, faults_in_words, model_faults
-from evalwright.runs.trajectories import KEY as TRAJECTORIES
-from evalwright.runs.trajectories import interruption_sentences
+from evalwright.runs.trajectory_tally import KEY as TRAJECTORIES
+from evalwright.runs.trajectory_tally import interruption_sentences
 from evalwright.scorers.registry import WORST
 from evalwright.statistics.tipping import MAX_MISSING_SHARE
 

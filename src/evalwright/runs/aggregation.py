@@ -34,8 +34,8 @@ from evalwright.runs.score_tables import (
     starts,
 )
 from evalwright.runs.scores import NAN, row_content, sample_content
-from evalwright.runs.trajectories import KEY as TRAJECTORIES
-from evalwright.runs.trajectories import TrajectoryTally
+from evalwright.runs.trajectory_tally import KEY as TRAJECTORIES
+from evalwright.runs.trajectory_tally import TrajectoryTally
 from evalwright.scorers.registry import JUDGE_FAILED, JUDGE_READ
 from evalwright.statistics import Estimate
 from evalwright.tasks.panels import is_of_panel

@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 from evalwright.runs.recorded_answers import is_trajectory, recorded_uses
@@ -29,8 +28,6 @@ ENDINGS = {
 """How a trajectory ended, in a sentence."""
 MAX_STEPS = 100_000
 """Steps that are read; a damaged record may claim any number."""
-MAX_ALIGNED_PAIRS = 1_000_000
-"""Pairs of steps that are compared; longer trajectories are matched by their order alone."""
 
 _EXIT_CODE_CHARS = 200
 """Characters at both ends of a result in which it may say how its command ended."""
@@ -154,7 +151,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Trajectory:
+class Transcript:
     """A model's steps.
 
     Attributes:
@@ -211,7 +208,7 @@ class _Reader:
         )
 
 
-def read_trajectory(row: Mapping[str, Any]) -> Trajectory | None:
+def read_transcript(row: Mapping[str, Any]) -> Transcript | None:
     """Read the steps of a record.
 
     Args:
@@ -233,7 +230,7 @@ def read_trajectory(row: Mapping[str, Any]) -> Trajectory | None:
     claimed = min(_whole(strategy.get("steps")), n_replies, MAX_STEPS)
     reader = _Reader(turns, responses, max(len(responses), claimed))
     opening, steps, after = _read_steps(reader, row)
-    return Trajectory(
+    return Transcript(
         opening,
         steps,
         after,
@@ -400,77 +397,6 @@ def _used(
         _whole(usage.get("output_tokens")),
         _number(response.get("cost")),
     )
-
-
-# -- two trajectories ------------------------------------------------------------------
-
-
-def align_steps(
-    a: Sequence[Step], b: Sequence[Step]
-) -> list[tuple[int | None, int | None, bool]]:
-    """Put the steps of two trajectories beside each other.
-
-    Returns:
-        (place in a, place in b, whether both did the same); None where one has no step.
-    """
-    keys_a = [step.signature for step in a]
-    keys_b = [step.signature for step in b]
-    equal = [(-1, -1), *_common_steps(keys_a, keys_b), (len(a), len(b))]
-    rows: list[tuple[int | None, int | None, bool]] = []
-    for (last_a, last_b), (next_a, next_b) in pairwise(equal):
-        between_a = range(last_a + 1, next_a)
-        between_b = range(last_b + 1, next_b)
-        rows += [
-            (
-                between_a[index] if index < len(between_a) else None,
-                between_b[index] if index < len(between_b) else None,
-                False,
-            )
-            for index in range(max(len(between_a), len(between_b)))
-        ]
-        if next_a < len(a):
-            rows.append((next_a, next_b, True))
-    return rows
-
-
-def _common_steps(a: Sequence[Any], b: Sequence[Any]) -> list[tuple[int, int]]:
-    """Return the longest list of equal steps in the order of both."""
-    shorter = min(len(a), len(b))
-    head = next((i for i in range(shorter) if a[i] != b[i]), shorter)
-    most_tail = shorter - head
-    tail = next((i for i in range(most_tail) if a[-1 - i] != b[-1 - i]), most_tail)
-    middle_a = a[head : len(a) - tail]
-    middle_b = b[head : len(b) - tail]
-    pairs = [(index, index) for index in range(head)]
-    pairs += [(i + head, j + head) for i, j in _longest_common(middle_a, middle_b)]
-    return pairs + [
-        (len(a) - tail + index, len(b) - tail + index) for index in range(tail)
-    ]
-
-
-def _longest_common(a: Sequence[Any], b: Sequence[Any]) -> list[tuple[int, int]]:
-    if len(a) * len(b) > MAX_ALIGNED_PAIRS:
-        return [(i, i) for i in range(min(len(a), len(b))) if a[i] == b[i]]
-    lengths = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
-    for i in reversed(range(len(a))):
-        for j in reversed(range(len(b))):
-            lengths[i][j] = (
-                lengths[i + 1][j + 1] + 1
-                if a[i] == b[j]
-                else max(lengths[i + 1][j], lengths[i][j + 1])
-            )
-    pairs = []
-    i = j = 0
-    while i < len(a) and j < len(b):
-        if a[i] == b[j]:
-            pairs.append((i, j))
-            i += 1
-            j += 1
-        elif lengths[i + 1][j] >= lengths[i][j + 1]:
-            i += 1
-        else:
-            j += 1
-    return pairs
 
 
 def _mapping(anything: Any) -> Mapping[str, Any]:

@@ -36,8 +36,8 @@ from evalwright.reports.text import inert, shorten
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, TaskResult, faults_in_words, trees_of
 from evalwright.runs.stopping import ended_early
-from evalwright.runs.trajectories import KEY as TRAJECTORIES
-from evalwright.runs.trajectories import interruption_sentences, trajectory_words
+from evalwright.runs.trajectory_tally import KEY as TRAJECTORIES
+from evalwright.runs.trajectory_tally import interruption_sentences, trajectory_words
 from evalwright.runs.writer import RUN_FILE, Growing
 from evalwright.statistics import Estimate
 

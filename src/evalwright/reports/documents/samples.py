@@ -9,10 +9,10 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from evalwright.reports import document as doc
+from evalwright.reports.documents.aligned_transcripts import aligned_blocks
 from evalwright.reports.documents.sentences import judge_names, sentence_blocks
 from evalwright.reports.documents.transcripts import (
     StepChoice,
-    aligned_blocks,
     transcript_blocks,
 )
 from evalwright.reports.text import cell_width, inert, shorten
@@ -24,7 +24,7 @@ from evalwright.runs.recorded_answers import (
     whole_answer,
     written_calls,
 )
-from evalwright.runs.transcripts import read_trajectory
+from evalwright.runs.transcripts import read_transcript
 
 if TYPE_CHECKING:
     from evalwright.analysis.sample_search import FoundSample
@@ -276,20 +276,20 @@ def _full_sample(
     choice = choice or StepChoice()
     repeat = f", repeat {row['draw']}" if row.get("draw") else ""
     yield doc.Heading(f"{shorten(str(row['id']), 100)}{repeat}")
-    trajectory = read_trajectory(row)
+    transcript = read_transcript(row)
     if choice.step is not None or choice.tool:
-        if trajectory is None:
+        if transcript is None:
             yield doc.Note("This sample has no steps: its model called no tools.")
         else:
-            yield from transcript_blocks(trajectory, choice)
+            yield from transcript_blocks(transcript, choice)
         return
     yield doc.Facts(_full_facts(match, against))
-    if trajectory is None:
+    if transcript is None:
         yield from _turns(row.get("prompt") or row["input"], "Prompt")
         yield from _formatted_prompt(row, template)
         yield from _responses(row)
     else:
-        yield from transcript_blocks(trajectory, choice)
+        yield from transcript_blocks(transcript, choice)
         if choice.whole:
             yield from _formatted_prompt(row, template)
         if row.get("answer"):
@@ -325,8 +325,8 @@ def aligned_document(
         whole: whether every step has a line.
     """
     title = f"{shorten(str(row_a['id']), 100)}, step by step"
-    a = read_trajectory(row_a)
-    b = read_trajectory(row_b)
+    a = read_transcript(row_a)
+    b = read_transcript(row_b)
     if a is None or b is None:
         note = "These samples have no steps to compare: a model called no tools."
         return doc.Document(title, [doc.Note(note)])

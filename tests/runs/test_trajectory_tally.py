@@ -7,7 +7,7 @@ from typing import Any
 from evalwright.core.samples import Answer, Sample, SampleRecord
 from evalwright.runs.aggregation import AnswersUsage
 from evalwright.runs.records import record_from, record_row
-from evalwright.runs.trajectories import (
+from evalwright.runs.trajectory_tally import (
     TrajectoryTally,
     interruption_sentences,
     trajectory_words,
