@@ -127,14 +127,14 @@ def _nothing_sentence(folder: Path) -> str:
 
 def _screen(live_run: LiveRun, sample: str) -> Iterator[str]:
     """Write the open trajectories: a line for each, and its last turn."""
-    shown = [
+    trajectories = [
         trajectory
         for trajectory in live_run.open.values()
         if sample in ("", trajectory.id)
     ]
-    plural = "y" if len(shown) == 1 else "ies"
-    yield f"{len(shown):,} open trajector{plural}"
-    for trajectory in shown[:MOST_LISTED]:
+    plural = "y" if len(trajectories) == 1 else "ies"
+    yield f"{len(trajectories):,} open trajector{plural}"
+    for trajectory in trajectories[:MOST_LISTED]:
         attempt = f", attempt {trajectory.attempt}" if trajectory.attempt > 1 else ""
         yield (
             f"{_name(trajectory)}: {trajectory.n_replies:,} steps,"
@@ -142,8 +142,8 @@ def _screen(live_run: LiveRun, sample: str) -> Iterator[str]:
         )
         if trajectory.turns:
             yield f"  {turn_line(trajectory.turns[-1])}"
-    if len(shown) > MOST_LISTED:
-        yield f"and {len(shown) - MOST_LISTED:,} more"
+    if len(trajectories) > MOST_LISTED:
+        yield f"and {len(trajectories) - MOST_LISTED:,} more"
 
 
 def _event_lines(event: LiveEvent) -> Iterator[str]:

@@ -136,20 +136,20 @@ class LiveRun:
         """
         events = []
         for key, trajectory in self.open.items():
-            known = before.get(key)
+            earlier = before.get(key)
             n_known = 0
             starts_anew = False
-            if known is not None:
-                trajectory.number = known.number
-                starts_anew = trajectory.attempt > known.attempt
-                n_known = 0 if starts_anew else known.n_turns
+            if earlier is not None:
+                trajectory.number = earlier.number
+                starts_anew = trajectory.attempt > earlier.attempt
+                n_known = 0 if starts_anew else earlier.n_turns
             n_new = min(max(0, trajectory.n_turns - n_known), len(trajectory.turns))
             if n_new:
                 new_turns = tuple([*trajectory.turns][-n_new:])
                 events.append(LiveEvent(trajectory, new_turns, starts_anew))
-        for key, known in before.items():
+        for key, earlier in before.items():
             if key not in self.open:
-                events.append(LiveEvent(known, (), ended=True))
+                events.append(LiveEvent(earlier, (), ended=True))
         return events
 
     def _find(self) -> bool:

@@ -206,12 +206,12 @@ class EngineProcess:
     async def _read(
         self,
         stream: asyncio.StreamReader | None,
-        kept: KeptOutput,
+        output: KeptOutput,
         on_chunk: Callable[[bytes], None] | None,
     ) -> None:
         assert stream is not None
         while chunk := await stream.read(_CHUNK_BYTES):
-            kept.add(chunk)
+            output.add(chunk)
             if on_chunk is not None:
                 on_chunk(chunk)
 

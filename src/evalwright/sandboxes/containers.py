@@ -192,8 +192,8 @@ class ContainerBackend(SandboxBackend):
             await self._provide_image(image)
         else:
             image = snapshot.reference
-            known = await self.calls.call("image", "inspect", image)
-            if snapshot.backend != self.name or known.exit_code:
+            inspected = await self.calls.call("image", "inspect", image)
+            if snapshot.backend != self.name or inspected.exit_code:
                 raise SnapshotMissing(
                     f"The snapshot '{image}' of {snapshot.backend} is not among the images of"
                     f" {self.name} on this machine."
@@ -222,8 +222,8 @@ class ContainerBackend(SandboxBackend):
             )
 
     async def _provide_image(self, image: str) -> None:
-        known = await self.calls.call("image", "inspect", image)
-        if not known.exit_code:
+        inspected = await self.calls.call("image", "inspect", image)
+        if not inspected.exit_code:
             return
         name = self.calls.engine.name
         if image.startswith("sha256:"):
@@ -234,8 +234,8 @@ class ContainerBackend(SandboxBackend):
         # One at a time: samples that start together want the same image.
         await asyncio.to_thread(self._lock.acquire)
         try:
-            known = await self.calls.call("image", "inspect", image)
-            if not known.exit_code:
+            inspected = await self.calls.call("image", "inspect", image)
+            if not inspected.exit_code:
                 return
             _log.warning("Fetching the image %s with %s.", image, name)
             pulled = await self.calls.call("pull", image, seconds=PULL_SECONDS)

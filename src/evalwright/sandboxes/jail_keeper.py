@@ -585,21 +585,21 @@ class _Keeper:
             self._has_leftovers = is_open or any(
                 True for _ in jail_processes.processes()
             )
-            kept = [output.kept() for output in command.outputs]
+            streams = [output.kept() for output in command.outputs]
             n_bytes = sum(output.n_bytes for output in command.outputs)
             reply = {
                 "id": command.request,
                 "exit_code": command.exit_code,
                 "ended_by": command.ended_by,
                 "seconds": command.seconds,
-                "stdout_bytes": len(kept[0]),
-                "dropped_bytes": n_bytes - sum(map(len, kept)),
+                "stdout_bytes": len(streams[0]),
+                "dropped_bytes": n_bytes - sum(map(len, streams)),
             }
             for output in command.outputs:
                 if output.is_open:  # what is written later is read and dropped
                     drain = functools.partial(self._drain, output)
                     self._callbacks[output.descriptor] = drain
-            self._send(reply, b"".join(kept))
+            self._send(reply, b"".join(streams))
 
     def _cancel(self, request: int) -> None:
         for command in self._commands:

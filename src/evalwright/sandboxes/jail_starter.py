@@ -230,10 +230,10 @@ class _Template:
         del self.folders[n_folders:]
         del self.files[n_files:]
         calls = self._calls
-        whole = f"{self.base}/root/opt/python"
-        calls.bind(whole, whole)
+        python_root = f"{self.base}/root/opt/python"
+        calls.bind(python_root, python_root)
         attributes = calls.MOUNT_NO_SETUID | calls.MOUNT_READ_ONLY
-        calls.restrict_mount(whole, attributes | calls.MOUNT_NO_DEVICES)
+        calls.restrict_mount(python_root, attributes | calls.MOUNT_NO_DEVICES)
         self.folders.append("/opt/python")
         for shared in sorted((prefix / "lib").glob("libpython3*.so*")):
             if str(prefix) == "/usr/local":  # where the linker's cache has it

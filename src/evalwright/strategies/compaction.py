@@ -55,8 +55,8 @@ def estimated_tokens(
         n_answered: how many of the messages that reply had read, and its own turn.
     """
     if last is not None and last.usage.input_tokens:
-        known = last.usage.input_tokens + last.usage.output_tokens
-        return known + _tokens_of(messages[n_answered:])
+        n_counted = last.usage.input_tokens + last.usage.output_tokens
+        return n_counted + _tokens_of(messages[n_answered:])
     return _tokens_of(messages)
 
 

@@ -55,12 +55,12 @@ _KEYS = ("script", "role", "prompt", "turns")
 class User(Protocol):
     """A user in one conversation."""
 
-    async def answer(self, agent: AgentRun, said: str) -> str | None:
+    async def answer(self, agent: AgentRun, message: str) -> str | None:
         """Return the user's next message; None if the user has nothing more to say.
 
         Args:
             agent: the conversation.
-            said: what the agent said last.
+            message: what the agent said last.
         """
         ...
 
@@ -96,9 +96,9 @@ class ScriptedUser:
         self._rules = list(rules)
         self._state = ""
 
-    async def answer(self, agent: AgentRun, said: str) -> str | None:
+    async def answer(self, agent: AgentRun, message: str) -> str | None:
         """Return the message of the first rule that applies."""
-        lower = said.casefold()
+        lower = message.casefold()
         for rule in self._rules:
             if rule.states and self._state not in rule.states:
                 continue
@@ -129,9 +129,9 @@ class ModelUser:
             Message("assistant", opening),
         ]
 
-    async def answer(self, agent: AgentRun, said: str) -> str | None:
+    async def answer(self, agent: AgentRun, message: str) -> str | None:
         """Return what the model writes; None once it writes the mark."""
-        self._messages.append(Message("user", said))
+        self._messages.append(Message("user", message))
         request = Generate(
             tuple(self._messages),
             max_tokens=REPLY_TOKENS,

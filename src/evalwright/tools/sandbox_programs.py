@@ -80,9 +80,9 @@ def _output_of(executed: Executed) -> ToolOutput:
         )
     if executed.exit_code:
         errors = executed.stderr.decode("utf-8", "replace").strip()
-        shown = "\n".join(part for part in (text, errors) if part)
+        output = "\n".join(part for part in (text, errors) if part)
         return ToolOutput(
-            shown or f"The tool failed with exit code {executed.exit_code}.",
+            output or f"The tool failed with exit code {executed.exit_code}.",
             is_error=True,
         )
     return ToolOutput(text)

@@ -199,9 +199,9 @@ def _read_arguments(
         raise ValueError(f"The argument '{missing[0]}' is missing.")
     for argument, content in arguments.items():
         if argument not in properties:
-            known = ", ".join(properties)
+            argument_names = ", ".join(properties)
             raise ValueError(
-                f"There is no argument '{argument[:80]}'. The arguments are: {known}."
+                f"There is no argument '{argument[:80]}'. The arguments are: {argument_names}."
             )
         is_number = properties[argument]["type"] == "integer"
         is_right = type(content) is int if is_number else isinstance(content, str)
@@ -292,10 +292,12 @@ async def _list_files(sandbox: Sandbox, seconds: float, *, path: str) -> ToolOut
     names = executed.stdout.decode("utf-8", "replace").splitlines()
     if not names:
         return ToolOutput("The folder is empty.")
-    shown = "\n".join(names[:MAX_LISTED])
+    listing = "\n".join(names[:MAX_LISTED])
     if len(names) > MAX_LISTED:
-        shown = f"{shown}\n[{len(names) - MAX_LISTED:,} more names are not shown.]"
-    return ToolOutput(shown)
+        listing = (
+            f"{listing}\n[{len(names) - MAX_LISTED:,} more names are not listing.]"
+        )
+    return ToolOutput(listing)
 
 
 _ACTIONS: dict[str, Callable[..., Any]] = {

@@ -89,17 +89,17 @@ def _findings(
         if len(samples) == n_all
         else f"{counted(len(samples), 'sample')} of {n_all:,}"
     )
-    found = [
+    findings = [
         *_fault(faults.of_sandbox, "the sandbox cannot be prepared on {n}"),
         *_fault(faults.of_solution, "the reference solution does not score 1 on {n}"),
         *_fault(faults.of_nothing, "an agent that does nothing scores above 0 on {n}"),
     ]
     nothing = f"an agent that does nothing scores 0 on {tried}"
     if task.sandbox.has_solution:
-        both = f"the reference solution scores 1 and {nothing}"
-        yield from _CHECK.verdicts(found, both)
+        both_hold = f"the reference solution scores 1 and {nothing}"
+        yield from _CHECK.verdicts(findings, both_hold)
         return
-    yield from _CHECK.verdicts(found, nothing)
+    yield from _CHECK.verdicts(findings, nothing)
     yield _CHECK.skipped(
         "the task has no `solution`, so nobody knows whether it can be done"
     )

@@ -150,17 +150,17 @@ def read_steps(text: str) -> list[Step]:
             if following.startswith("#"):
                 continue
             line = f"{line[:-1].rstrip()} {following}"
-        word, _, rest = line.partition(" ")
+        word, _, arguments = line.partition(" ")
         word = word.upper()
-        marker = _HEREDOC.search(rest) if word in ("RUN", "COPY") else None
+        marker = _HEREDOC.search(arguments) if word in ("RUN", "COPY") else None
         if marker is not None:
             body: list[str] = []
             while index < len(lines) and lines[index].strip() != marker[1]:
                 body.append(lines[index])
                 index += 1
             index += 1
-            rest = "\n".join([rest, *body, marker[1]])
-        steps.append(Step(word, rest.strip(), first + 1))
+            arguments = "\n".join([arguments, *body, marker[1]])
+        steps.append(Step(word, arguments.strip(), first + 1))
     return steps
 
 
@@ -178,23 +178,25 @@ def plan_build(
     arguments: dict[str, str] = {}
     n_stages = 0
     for step in read_steps(text):
-        known = {**arguments, **build.environment}
+        variables = {**arguments, **build.environment}
         if step.word == "FROM":
             n_stages += 1
-            _plan_base(build, step, known)
+            _plan_base(build, step, variables)
         elif step.word == "WORKDIR":
-            build.folder = _joined(build.folder, _filled(_unquoted(step.text), known))
+            build.folder = _joined(
+                build.folder, _filled(_unquoted(step.text), variables)
+            )
             build.add_script("/", f"mkdir -p {shlex.quote(build.folder)}")
         elif step.word == "ENV":
             build.environment |= {
                 name: value
-                for name, value in _assignments(step.text, known).items()
+                for name, value in _assignments(step.text, variables).items()
                 if name != "PATH"  # of programs that are elsewhere here
             }
         elif step.word == "ARG":
-            arguments |= _assignments(step.text, known)
+            arguments |= _assignments(step.text, variables)
         elif step.word in ("COPY", "ADD"):
-            _plan_copy(build, step, known)
+            _plan_copy(build, step, variables)
         elif step.word == "RUN":
             _plan_run(build, step, installed, modules)
     if n_stages > 1:
@@ -202,9 +204,9 @@ def plan_build(
     return build
 
 
-def _plan_base(build: Build, step: Step, known: Mapping[str, str]) -> None:
+def _plan_base(build: Build, step: Step, variables: Mapping[str, str]) -> None:
     words = [word for word in step.text.split() if not word.startswith("--")]
-    image = _filled(words[0], known) if words else ""
+    image = _filled(words[0], variables) if words else ""
     name = image.partition("@")[0]
     if ":" in name.rpartition("/")[2]:
         name = name.rpartition(":")[0]
@@ -214,14 +216,14 @@ def _plan_base(build: Build, step: Step, known: Mapping[str, str]) -> None:
         )
 
 
-def _plan_copy(build: Build, step: Step, known: Mapping[str, str]) -> None:
+def _plan_copy(build: Build, step: Step, variables: Mapping[str, str]) -> None:
     text = step.text
     if "<<" in text:
         build.refusals.append(f"line {step.line}: it copies a text of the Dockerfile")
         return
     words = _words(text)
     flags = [word for word in words if word.startswith("--")]
-    words = [_filled(word, known) for word in words if not word.startswith("--")]
+    words = [_filled(word, variables) for word in words if not word.startswith("--")]
     if any(flag.startswith("--from") for flag in flags):
         build.refusals.append(f"line {step.line}: it copies from another image")
         return
@@ -259,10 +261,10 @@ def _plan_run(
     marker = _HEREDOC.match(script)
     if marker is not None:
         script = script.split("\n", 1)[1].rpartition("\n")[0]
-    kept, reasons = doable(script, installed, modules)
+    doable_script, reasons = doable(script, installed, modules)
     build.refusals += [f"line {step.line}: {reason}" for reason in reasons]
-    if kept.strip():
-        build.add_script(build.folder, kept)
+    if doable_script.strip():
+        build.add_script(build.folder, doable_script)
 
 
 def doable(
@@ -276,15 +278,15 @@ def doable(
     script = _ESCAPED_NEWLINE.sub(" ", script)
     if _COMPLEX.search(script):
         return script, _reasons_of_text(script)
-    kept: list[str] = []
+    commands: list[str] = []
     reasons: list[str] = []
     for command in _commands(script):
         verdict = _verdict(command, installed, modules)
         if verdict == "":
-            kept.append(command)
+            commands.append(command)
         elif verdict is not None:
             reasons.append(verdict)
-    return "\n".join(kept), reasons
+    return "\n".join(commands), reasons
 
 
 def _commands(script: str) -> list[str]:
@@ -360,16 +362,16 @@ def _packages_verdict(words: Sequence[str], installed: Collection[str]) -> str |
 
 def _pip_arguments(words: Sequence[str]) -> list[str] | None:
     program = words[0].rpartition("/")[2]
-    rest = list(words[1:])
-    if program == "uv" and rest[:1] == ["pip"]:
-        program, rest = "pip", rest[1:]
-    if program == "uv" and rest[:1] == ["add"]:
-        program, rest = "pip", ["install", *rest[1:]]
-    if program.startswith("python") and rest[:2] == ["-m", "pip"]:
-        program, rest = "pip", rest[2:]
+    arguments = list(words[1:])
+    if program == "uv" and arguments[:1] == ["pip"]:
+        program, arguments = "pip", arguments[1:]
+    if program == "uv" and arguments[:1] == ["add"]:
+        program, arguments = "pip", ["install", *arguments[1:]]
+    if program.startswith("python") and arguments[:2] == ["-m", "pip"]:
+        program, arguments = "pip", arguments[2:]
     if not re.fullmatch(r"pip[\d.]*", program):
         return None
-    return rest
+    return arguments
 
 
 _VALUED = (
@@ -430,29 +432,29 @@ def needs_network(
 
 
 def _reasons_of_text(script: str) -> list[str]:
-    found = _ADDRESS.search(script) or re.search(
+    fetching = _ADDRESS.search(script) or re.search(
         r"\b(?:apt-get|apt|pip3?|npm|conda|cargo)\s+(?:-\S+\s+)*install\b", script
     )
-    if not found:
+    if not fetching:
         return []
-    line = script[: found.end()].rpartition("\n")[2].strip()
+    line = script[: fetching.end()].rpartition("\n")[2].strip()
     return [f"'{line[:80]}' needs the network"]
 
 
-def _assignments(text: str, known: Mapping[str, str]) -> dict[str, str]:
+def _assignments(text: str, variables: Mapping[str, str]) -> dict[str, str]:
     words = _words(text)
     if words and "=" not in words[0]:
         # The old form: one name, and the rest of the line.
         if len(words) == 1:
             return {}
-        return {words[0]: _filled(text.split(None, 1)[1].strip(), known)}
+        return {words[0]: _filled(text.split(None, 1)[1].strip(), variables)}
     pairs = [word.partition("=") for word in words if "=" in word]
-    return {name: _filled(value, known) for name, _, value in pairs}
+    return {name: _filled(value, variables) for name, _, value in pairs}
 
 
-def _filled(text: str, known: Mapping[str, str]) -> str:
+def _filled(text: str, variables: Mapping[str, str]) -> str:
     return _VARIABLE.sub(
-        lambda match: known.get(match[1] or match[3], match[2] or ""), text
+        lambda match: variables.get(match[1] or match[3], match[2] or ""), text
     )
 
 

@@ -164,23 +164,23 @@ def _folders_of(name: str, roots: Sequence[Path]) -> list[Path]:
             "Terminal-Bench's tasks are not part of this package: name the folder that has them"
             " with --task-root, such as a clone of the repository."
         )
-    found = find_tasks(roots)
-    if name in found:
-        return found[name]
-    for group, folders in found.items():
+    folders_by_group = find_tasks(roots)
+    if name in folders_by_group:
+        return folders_by_group[name]
+    for group, folders in folders_by_group.items():
         for path in folders:
             if name == (f"{group}/{path.name}" if group else path.name):
                 return [path]
-    raise UnknownName("task of terminal-bench", name, _all_names(found))
+    raise UnknownName("task of terminal-bench", name, _all_names(folders_by_group))
 
 
-def _all_names(found: Mapping[str, Sequence[Path]]) -> list[str]:
+def _all_names(folders_by_group: Mapping[str, Sequence[Path]]) -> list[str]:
     single = [
         f"{group}/{path.name}" if group else path.name
-        for group, folders in found.items()
+        for group, folders in folders_by_group.items()
         for path in folders
     ]
-    return [*filter(None, found), *single]
+    return [*filter(None, folders_by_group), *single]
 
 
 def _read_all(
@@ -205,10 +205,10 @@ def _read_all(
             refusals.append(str(error).rstrip("."))
             left_out.append(folder.name)
     if refusals and (not skip_refused or not tasks):
-        shown = ".\n".join(f"  {refusal}" for refusal in refusals[:SHOWN_REFUSALS])
+        reasons = ".\n".join(f"  {refusal}" for refusal in refusals[:SHOWN_REFUSALS])
         more = len(refusals) - SHOWN_REFUSALS
         raise TaskError(
-            f"{len(refusals)} of {len(folders)} tasks cannot be done by {backend}:\n{shown}."
+            f"{len(refusals)} of {len(folders)} tasks cannot be done by {backend}:\n{reasons}."
             + (f"\n  ... and {more} more." if more > 0 else "")
             + "\n-D skip_refused=true leaves them out; -D ignore_build=true leaves out the steps of"
             " their Dockerfiles that cannot be done; -D backend=podman or docker builds their"

@@ -71,13 +71,13 @@ def scorers_of(folders: Mapping[str, Path]) -> tuple[Scorer, ...]:
 
 def _settings(recorded: Mapping[str, Any]) -> SandboxSettings:
     limits = recorded.get("limits")
-    known = limits if isinstance(limits, Mapping) else {}
+    limits_by_name = limits if isinstance(limits, Mapping) else {}
     environment = recorded.get("environment")
     return SandboxSettings(
         image=str(recorded.get("image") or ""),
         folder=str(recorded["folder"]),
         environment=dict(environment) if isinstance(environment, Mapping) else {},
-        limits=SandboxLimits(**known),
+        limits=SandboxLimits(**limits_by_name),
     )
 
 

@@ -224,12 +224,12 @@ def _end_of_output(executed: Executed) -> str:
         ),
         (_text(executed.stderr[-SEARCHED_BYTES:]).strip(), SHOWN_ERROR_CHARS, "Errors"),
     ]
-    shown = [
+    ends = [
         f"{name}{' end with' if len(text) > most else ''}: {text[-most:]}"
         for text, most, name in parts
         if text
     ]
-    return " ".join(shown) or "No output."
+    return " ".join(ends) or "No output."
 
 
 def _text(content: bytes) -> str:

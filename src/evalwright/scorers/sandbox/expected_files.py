@@ -187,8 +187,12 @@ def _search(pattern: str, text: str) -> bool:
 
 
 def _shown(text: object) -> str:
-    whole = str(text)
-    cut = whole if len(whole) <= _SHOWN_CHARS else f"{whole[:_SHOWN_CHARS]}..."
+    full_text = str(text)
+    cut = (
+        full_text
+        if len(full_text) <= _SHOWN_CHARS
+        else f"{full_text[:_SHOWN_CHARS]}..."
+    )
     return (
         ascii(cut) if any(0xD800 <= ord(char) < 0xE000 for char in cut) else repr(cut)
     )
