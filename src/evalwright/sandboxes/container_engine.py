@@ -13,9 +13,10 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
+from evalwright.sandboxes.kept_output import KeptOutput
 from evalwright.sandboxes.protocol import SandboxFailed
 from evalwright.sandboxes.snapshot_home import scratch_folder
 
@@ -85,37 +86,6 @@ def isolation_flags(memory_mb: int, processes: int) -> list[str]:
         f"--memory-swap={memory_mb}m",
         "--log-driver=none",
     ]
-
-
-@dataclass(slots=True)
-class KeptOutput:
-    """The beginning and the end of a stream.
-
-    Args:
-        max_bytes: most bytes that are kept.
-    """
-
-    max_bytes: int
-    n_bytes: int = 0
-    _head: bytearray = field(default_factory=bytearray)
-    _tail: bytearray = field(default_factory=bytearray)
-
-    def add(self, chunk: bytes) -> None:
-        """Take in the next bytes of the stream."""
-        self.n_bytes += len(chunk)
-        room = (self.max_bytes + 1) // 2 - len(self._head)
-        if room > 0:
-            self._head += chunk[:room]
-            chunk = chunk[room:]
-        self._tail += chunk
-        excess = len(self._tail) - self.max_bytes // 2
-        if excess > 0:
-            del self._tail[:excess]
-
-    @property
-    def content(self) -> bytes:
-        """What is kept."""
-        return bytes(self._head + self._tail)
 
 
 @dataclass(frozen=True, slots=True)

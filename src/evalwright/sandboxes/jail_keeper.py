@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from evalwright.sandboxes import jail_archive, jail_calls, jail_processes, jail_root
+from evalwright.sandboxes.kept_output import KeptOutput
 
 FRAME = struct.Struct(">II")
 """The head of a message: the bytes of its JSON, and of what follows that."""
@@ -128,31 +129,13 @@ def _report(line: socket.socket, head: dict[str, Any]) -> None:
         line.sendall(FRAME.pack(len(text), 0) + text)
 
 
-class _Output:
-    """What is kept of a stream: its beginning and its end."""
+class _Output(KeptOutput):
+    """A stream of a command, with what is kept of it."""
 
-    def __init__(self, descriptor: int, most_bytes: int) -> None:
+    def __init__(self, descriptor: int, max_bytes: int) -> None:
+        super().__init__(max_bytes)
         self.descriptor = descriptor
         self.is_open = True
-        self.n_bytes = 0
-        self._head_bytes = most_bytes // 2
-        self._tail_bytes = most_bytes - self._head_bytes
-        self._head = bytearray()
-        self._tail = bytearray()
-
-    def add(self, piece: bytes) -> None:
-        self.n_bytes += len(piece)
-        missing = self._head_bytes - len(self._head)
-        if missing > 0:
-            self._head += piece[:missing]
-            piece = piece[missing:]
-        self._tail += piece
-        if len(self._tail) > 2 * self._tail_bytes + _PIECE_BYTES:
-            del self._tail[: -self._tail_bytes or None]
-
-    def kept(self) -> bytes:
-        tail = self._tail[-self._tail_bytes :] if self._tail_bytes else b""
-        return bytes(self._head + tail)
 
 
 class _Command:
@@ -585,7 +568,7 @@ class _Keeper:
             self._has_leftovers = is_open or any(
                 True for _ in jail_processes.processes()
             )
-            streams = [output.kept() for output in command.outputs]
+            streams = [output.content for output in command.outputs]
             n_bytes = sum(output.n_bytes for output in command.outputs)
             reply = {
                 "id": command.request,
