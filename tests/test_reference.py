@@ -17,6 +17,7 @@ import pytest
 
 import evalwright
 from evalwright import extend
+from evalwright.extend import acting
 from evalwright.core import deprecation
 from evalwright.evaluation.call_settings import EvaluationSettings
 
@@ -86,7 +87,7 @@ def test_the_page_for_extensions_has_one_row_for_each_name() -> None:
         for row in re.findall(r"^\| (`.*?) \|", tables, re.MULTILINE)
         for name in re.findall(r"`(\w+)`", row)
     ]
-    assert sorted(names) == sorted(extend.__all__)
+    assert sorted(names) == sorted([*extend.__all__, *acting.__all__])
 
 
 def test_a_module_that_is_not_there_has_no_page(
