@@ -17,9 +17,9 @@ import pytest
 
 import evalwright
 from evalwright import extend
-from evalwright.extend import acting
 from evalwright.core import deprecation
 from evalwright.evaluation.call_settings import EvaluationSettings
+from evalwright.extend import acting
 
 ROOT = Path(__file__).resolve().parent.parent
 PUBLIC = {
