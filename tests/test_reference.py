@@ -19,6 +19,7 @@ import evalwright
 from evalwright import extend
 from evalwright.core import deprecation
 from evalwright.evaluation.call_settings import EvaluationSettings
+from evalwright.extend import acting
 
 ROOT = Path(__file__).resolve().parent.parent
 PUBLIC = {
@@ -86,7 +87,7 @@ def test_the_page_for_extensions_has_one_row_for_each_name() -> None:
         for row in re.findall(r"^\| (`.*?) \|", tables, re.MULTILINE)
         for name in re.findall(r"`(\w+)`", row)
     ]
-    assert sorted(names) == sorted(extend.__all__)
+    assert sorted(names) == sorted([*extend.__all__, *acting.__all__])
 
 
 def test_a_module_that_is_not_there_has_no_page(

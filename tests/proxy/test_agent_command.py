@@ -15,11 +15,12 @@ import yaml
 
 from evalwright import ModelSpec, Run, evaluate, load_task
 from evalwright.core.errors import EvalwrightError
-from evalwright.core.requests import Message
+from evalwright.core.requests import Message, prompt_payload
 from evalwright.core.responses import Response
 from evalwright.core.samples import SampleRecord
 from evalwright.proxy.program_limits import ProgramMeter
 from evalwright.runs.live import LiveFile
+from evalwright.runs.transcripts import read_transcript
 from evalwright.sandboxes.backends import refusal_of, started
 from evalwright.sandboxes.plan import PlannedFile, SandboxPlan
 from evalwright.sandboxes.protocol import SandboxSettings, Snapshot
@@ -366,6 +367,17 @@ def test_conversations_beside_the_main_one_are_recorded(tmp_path: Path) -> None:
     assert [talk["turns"][0][1] for talk in beside] == ["Name this.", "Check it."]
     assert [talk["responses"] for talk in beside] == [[0], [1]]
     assert [call["step"] for call in answer.strategy["tool_calls"]] == [2, 3]
+    shown = read_transcript(
+        {
+            "prompt": prompt_payload(answer.prompt, recorded=True),
+            "responses": [response.as_dict() for response in answer.responses],
+            "strategy": answer.strategy,
+        }
+    )
+    assert shown is not None
+    commands = [[use.arguments for use in step.uses] for step in shown.steps]
+    assert ["echo 1" in str(commands[0]), "echo 2" in str(commands[1])] == [True, True]
+    assert (len(shown.steps), shown.steps[-1].text) == (3, "Done.")
 
 
 @pytest.mark.parametrize("path", ["/work/answer.txt", "/work/none.txt"])

@@ -56,6 +56,14 @@ def test_an_answer_without_a_trajectory_has_an_effort_too() -> None:
     assert "dollars" not in score.parts  # the price of a reply is not known
 
 
+def test_a_reply_that_counts_no_tokens_leaves_them_unknown() -> None:
+    replies = (*_replies(0.1), Response("a", latency=2.0))
+    assert "tokens" not in effort(SAMPLE, Answer("a", responses=replies)).parts
+    refused = Response(finish_reason="too_long")  # sent, and nothing came
+    score = effort(SAMPLE, Answer("a", responses=(*_replies(0.1), refused)))
+    assert score.parts["tokens"] == 15
+
+
 def test_its_metric_is_a_mean_of_which_less_is_better() -> None:
     steps = np.array([2.0, 4.0, 6.0])
     column = Column(steps, {"steps": steps, "tokens": 10 * steps})

@@ -135,6 +135,7 @@ def answer_of(
         "conversations": [
             _conversation_row(talk, places) for talk in beside[:MAX_CONVERSATIONS]
         ],
+        "side_replies": len(aside),
         "conversations_left_out": max(0, len(beside) - MAX_CONVERSATIONS),
         "seconds": {
             "model": round(meter.model_seconds, 6),

@@ -225,11 +225,14 @@ def read_transcript(row: Mapping[str, Any]) -> Transcript | None:
         for response in row.get("responses") or ()
         if isinstance(response, Mapping)
     ]
+    # Replies of a program's other conversations come before those of the main one.
+    n_aside = max(0, min(_whole(strategy.get("side_replies")), len(responses)))
     turns = read_turns(row.get("prompt"))
     n_replies = sum(turn[0] == "assistant" for turn in turns)
-    claimed = min(_whole(strategy.get("steps")), n_replies, MAX_STEPS)
-    reader = _Reader(turns, responses, max(len(responses), claimed))
-    opening, steps, after = _read_steps(reader, row)
+    claimed = min(_whole(strategy.get("steps")) - n_aside, n_replies, MAX_STEPS)
+    main_responses = responses[n_aside:]
+    reader = _Reader(turns, main_responses, max(len(main_responses), claimed))
+    opening, steps, after = _read_steps(reader, row, n_aside)
     return Transcript(
         opening,
         steps,
@@ -249,7 +252,7 @@ def read_transcript(row: Mapping[str, Any]) -> Transcript | None:
 
 
 def _read_steps(
-    reader: _Reader, row: Mapping[str, Any]
+    reader: _Reader, row: Mapping[str, Any], n_aside: int
 ) -> tuple[tuple[Turn, ...], tuple[Step, ...], tuple[Turn, ...]]:
     """Return the turns before the first step, the steps, and the turns behind the last."""
     turns = reader.turns
@@ -265,8 +268,10 @@ def _read_steps(
     }
     uses_by_step: dict[Any, list[Mapping[str, Any]]] = {}
     for use in recorded_uses(row):
-        uses_by_step.setdefault(_whole(use.get("step")), []).append(use)
-    latencies = _mapping(row.get("timing")).get("latency") or ()
+        step = _whole(use.get("step")) - n_aside
+        uses_by_step.setdefault(step, []).append(use)
+    timed = _mapping(row.get("timing")).get("latency")
+    latencies = timed[n_aside:] if isinstance(timed, list) else []
     n_without_response = reader.n_steps - len(reader.responses)
     read = replies[first] if first < len(replies) else len(turns)
     opening = tuple(turns[:read])

@@ -33,14 +33,17 @@ const NOTHING_USED: Used = {
 export function trajectoryOf(
   strategy: Row,
   messages: Message[],
-  replies: Reply[],
+  allReplies: Reply[],
   timing: Row = {},
 ): Trajectory {
+  // Replies of a program's other conversations come before those of the main one.
+  const nAside = Math.min(Math.max(numberOr(strategy.side_replies, 0), 0), allReplies.length);
+  const replies = allReplies.slice(nAside);
   const turns = messages.flatMap((message, index) => (message.role === "assistant" ? [index] : []));
-  const claimed = Math.min(numberOr(strategy.steps, 0), turns.length, MOST_STEPS);
+  const claimed = Math.min(numberOr(strategy.steps, 0) - nAside, turns.length, MOST_STEPS);
   const n = Math.max(replies.length, claimed);
   const first = firstStep(messages, turns, replies, n);
-  const uses = usesByStep(strategy, timing);
+  const uses = usesByStep(strategy, timing, nAside);
   const compacted = new Map(
     rows(strategy.compacted).map((mark) => [
       numberOr(mark.step, -1),
@@ -121,7 +124,7 @@ const textsOf = (message: Message): string =>
  * What the strategy recorded of calls, by step, in their order. Times, and what was replayed, stand
  * apart in a record.
  */
-function usesByStep(strategy: Row, timing: Row): Map<number, Row[]> {
+function usesByStep(strategy: Row, timing: Row, nAside: number): Map<number, Row[]> {
   const byStep = new Map<number, Row[]>();
   const seconds: unknown[] = Array.isArray(timing.tool_calls) ? timing.tool_calls : [];
   const replayed = new Set<unknown>(Array.isArray(timing.replayed) ? timing.replayed : []);
@@ -131,7 +134,7 @@ function usesByStep(strategy: Row, timing: Row): Map<number, Row[]> {
       ...(index in seconds ? { seconds: seconds[index] } : {}),
       ...(replayed.has(index) ? { replayed: true } : {}),
     } as Row;
-    const step = numberOr(use.step, -1);
+    const step = numberOr(use.step, -1) - nAside;
     const listed = byStep.get(step);
     if (listed) listed.push(use);
     else byStep.set(step, [use]);
