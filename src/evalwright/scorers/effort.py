@@ -18,7 +18,8 @@ def effort(sample: Sample, answer: Answer) -> Score:
 
     Parts: "steps"; "calls" of tools, and "errors", those that failed; "tokens" read and written,
     where every reply says them; "dollars", where the price of every reply is known; "seconds" of
-    the model and of tools, alone "model seconds" and "tool seconds". A wait for a rate limit is no part of them.
+    the model and of tools, alone "model seconds" and "tool seconds". A wait for a rate limit is no
+    part of them.
     """
     strategy = answer.strategy
     calls = strategy.get("tool_calls", ())
