@@ -1,4 +1,4 @@
-"""Checks that send nothing: versions, libraries, the folder of the store, keys, devices."""
+"""Checks that send nothing: versions, libraries, the store, keys, sandboxes, devices."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from evalwright.evaluation.doctor.devices import known_devices
 from evalwright.models.remote import providers
 from evalwright.models.remote.keys import find_key
 from evalwright.runs.environment import environment
+from evalwright.sandboxes.backends import refusal_of
+from evalwright.sandboxes.protocol import SandboxSettings
 
 _LIBRARIES = (
     ("torch", "hf", "local models (hf/...)"),
@@ -62,6 +64,7 @@ def check_here() -> Iterator[Check]:
         why,
         facts={"providers": names},
     )
+    yield _sandbox()
     devices = known_devices()
     yield Check(
         "here",
@@ -104,6 +107,15 @@ def _store() -> Check:
             )
     except (EvalwrightError, OSError) as error:
         return Check("here", "store", "folder", "fails", reason_of(error))
+
+
+def _sandbox() -> Check:
+    settings = SandboxSettings()
+    refusal = refusal_of(settings)
+    why = refusal or "programs of agents can run without a container"
+    return Check(
+        "here", "sandbox", settings.backend, "look" if refusal else "works", why
+    )
 
 
 def _nearest(folder: Path) -> Path:
