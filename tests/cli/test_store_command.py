@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import time
 import zlib
 from pathlib import Path
 from typing import Any
@@ -364,3 +365,25 @@ def test_a_file_and_a_server_are_merged_into_each_other(
         done.code == 0
         and json.loads(Path("runs/again/run.json").read_text())["usage"]["stored"] == 5
     )
+
+
+def test_old_snapshots_of_sandboxes_are_counted_and_deleted(own_folder: Path) -> None:
+    assert "snapshots" not in info() and "of sandboxes" not in store("info")
+    folder = own_folder / "home" / "sandboxes" / "jail"
+    folder.mkdir(parents=True)
+    for name in ("old.tar.gz", "new.tar.gz", ".1-partial"):
+        (folder / name).write_bytes(b"x" * 1_000)
+    long_ago = time.time() - 86400 * 10
+    os.utime(folder / "old.tar.gz", (long_ago, long_ago))
+    assert info()["snapshots"] == {"files": 2, "bytes": 2_000}
+    assert "2 snapshots of sandboxes, 2.0 KB" in store("info")
+    store("prune", "--model", info()["models"][0]["fingerprint"], "--older-than", "2")
+    said = store("prune", "--older-than", "2")
+    assert "1 snapshot of sandboxes would be deleted (add --yes), 1.0 KB." in said
+    assert (folder / "old.tar.gz").exists()
+    said = store("prune", "--older-than", "2", "--yes")
+    assert "1 snapshot of sandboxes deleted" in said
+    assert sorted(path.name for path in folder.iterdir()) == [
+        ".1-partial",
+        "new.tar.gz",
+    ]

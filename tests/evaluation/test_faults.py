@@ -106,6 +106,9 @@ def test_every_scorer_declares_what_no_answer_is_worth(kind: str, outcome: str) 
         assert kind == "stress" or score.value == 0.0
         return
     assert score.label == outcome and score.explanation
+    if kind == "effort":
+        assert score.value == 1.0  # it took one reply
+        return
     assert score.value == (-100.0 if kind == "ter" else 0.0)
 
 

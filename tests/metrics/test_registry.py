@@ -82,6 +82,7 @@ def test_the_table_says_what_is_a_share_and_of_what_less_is_better() -> None:
         "bleu",
         "chrf",
         "chrf++",
+        "effort",
         "macro-score",
         "mean",
         "rater-agreement",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +19,10 @@ from evalwright.runs.records import record_from, record_row
 from evalwright.strategies.registry import bind
 from evalwright.strategies.sampling import Sampling
 from evalwright.tools.task_tools import TaskTools
+from evalwright.tools.toolbox import Toolbox, ToolOutput, ToolSource
 from strategies.asking import asked, setup, strategy
+from support.acting import act, after, interrupted
+from support.acting import calls as acting_calls
 
 done: list[str] = []
 
@@ -252,3 +256,112 @@ def test_of_one_reply_so_many_calls_are_carried_out() -> None:
     assert results[127].text == "noted 127" and not results[127].is_error
     assert "was not carried out" in results[128].text and results[128].is_error
     assert answer.text == "Noted." and len(sent) == 2
+
+
+# -- what is stored of calls
+
+
+def test_a_call_is_carried_out_once(tmp_path: Path) -> None:
+    script = after(
+        acting_calls(("note", {"text": "a"})),
+        acting_calls(("note", {"text": "b"})),
+        "c",
+    )
+    with pytest.raises(RequestFailed):
+        act(loop(), interrupted(1, script), tmp_path)
+    assert done == ["a"]
+    resumed = act(loop(), script, tmp_path)
+    assert done == ["a", "b"] and resumed.results == ["noted a", "noted b"]
+    assert [call.get("replayed") for call in resumed.calls] == [True, None]
+    again = act(loop(), script, tmp_path)
+    assert done == ["a", "b"] and again.asked == []
+    assert again.answer.prompt == resumed.answer.prompt
+    act(loop(), script, tmp_path, draw=1)  # a repeat has effects of its own
+    act(loop(), script, tmp_path, task="another")
+    assert done == ["a", "b"] * 3
+
+
+def test_a_tool_with_other_code_is_called_anew(tmp_path: Path) -> None:
+    script = after(acting_calls(("note", {"text": "a"})), "b")
+    act(loop(), script, tmp_path)
+
+    def other(text: str) -> str:
+        """Write a note."""
+        done.append(f"other {text}")
+        return f"noted {text}"
+
+    changed = TaskTools([LOOK], [tool(name="note")(other)])
+    act(loop(tools=changed), script, tmp_path)
+    assert done == ["a", "other a"]
+    assert note.fingerprint != tool(name="note")(other).fingerprint
+
+
+def test_a_call_that_was_begun_is_said_to_be_carried_out_again(tmp_path: Path) -> None:
+    class Killed(BaseException):
+        """Stands for the end of the process."""
+
+    ends: list[bool] = [True]
+
+    @tool
+    def risky(text: str) -> str:
+        """Do it."""
+        done.append(text)
+        return "done"
+
+    function = risky.function
+
+    async def ended(text: str) -> str:
+        function(text)
+        if ends.pop() if ends else False:
+            raise Killed
+        return "done"
+
+    risky.function, risky.is_async = ended, True  # type: ignore[assignment]
+    script = after(acting_calls(("risky", {"text": "a"})), "b")
+    made = loop(tools=TaskTools(functions=[risky]))
+    with pytest.raises(Killed):
+        act(made, script, tmp_path)
+    resumed = act(made, script, tmp_path)
+    assert done == ["a", "a"] and resumed.calls[0]["again"] is True
+    once_more = act(made, script, tmp_path)
+    assert done == ["a", "a"] and once_more.calls[0]["again"] is True
+
+
+class Counter(ToolSource):
+    """Counts, as a server whose session has a state of its own does."""
+
+    label = "the counter"
+    effects = "session"
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def start(self) -> list[ToolDefinition]:
+        return [ToolDefinition("count")]
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolOutput:
+        self.count += 1
+        return ToolOutput(str(self.count))
+
+
+class CounterTools(TaskTools):
+    """Tools whose only source is a new counter for each conversation."""
+
+    def toolbox(self, sample: Sample, *_: Any, **bounds: Any) -> Toolbox:
+        bounds.pop("sandbox", None)
+        return Toolbox([Counter()], **bounds)
+
+
+def test_a_session_that_is_gone_starts_the_sample_anew(tmp_path: Path) -> None:
+    count = acting_calls(("count", {}))
+    script = after(count, count, "two")
+    made = loop(tools=CounterTools([ToolDefinition("count")]))
+    with pytest.raises(RequestFailed):
+        act(made, interrupted(1, script), tmp_path)
+    resumed = act(made, script, tmp_path)
+    assert resumed.results == ["1", "2"]
+    [given_up] = resumed.answer.strategy["started_anew"]
+    assert "the session with the counter ended after 1 call" in given_up["why"]
+    again = act(made, script, tmp_path)
+    assert again.asked == [] and again.results == ["1", "2"]
+    assert again.answer.strategy["started_anew"] == [given_up]

@@ -125,7 +125,7 @@ def content_text(message: dict[str, Any]) -> str:
     return (
         content
         if isinstance(content, str)
-        else "".join(part.get("text", "") for part in content)
+        else "".join(part.get("text", "") for part in content or ())
     )
 
 

@@ -10,6 +10,7 @@ import pytest
 from evalwright.tasks.names import is_name
 from evalwright.tasks.schema import (
     FILE_KEYS,
+    ActingLimits,
     Answer,
     CommonWords,
     Dataset,
@@ -19,6 +20,8 @@ from evalwright.tasks.schema import (
     Part,
     Prompt,
     Sample,
+    SandboxBounds,
+    SandboxUse,
     ScorerUse,
     TaskFile,
 )
@@ -44,6 +47,9 @@ def keys_in(page: str, section: str) -> set[str]:
         ("task-keys.md", "prompt", [Prompt], ()),
         ("task-keys.md", "few_shot", [FewShot], ()),
         ("task-keys.md", "answer", [Answer], ()),
+        ("task-keys.md", "sandbox", [SandboxUse], ()),
+        ("task-keys.md", "sandbox.limits", [SandboxBounds], ()),
+        ("task-keys.md", "limits", [ActingLimits], ()),
         ("task-keys.md", "scorers and metrics", [ScorerUse, MetricUse], ()),
         ("long-texts.md", "Tasks of your own", [Needles, CommonWords], ()),
     ],

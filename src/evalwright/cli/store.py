@@ -46,7 +46,10 @@ def info(home: str | None, as_json: bool) -> None:
     """Show where the store is, what it holds by model, and what was sent and paid."""
     from evalwright.engine.claims import process_of
     from evalwright.engine.sqlite import SqliteDatabase, network_warning
+    from evalwright.sandboxes.kept_snapshots import kept_snapshots
 
+    snapshots = kept_snapshots(home_folder(home))
+    snapshot_bytes = sum(snapshot.n_bytes for snapshot in snapshots)
     with _opened(home) as database:
         models = database.summary()
         owners = [id for (id,) in database.rows("SELECT id FROM owners ORDER BY id")]
@@ -78,6 +81,8 @@ def info(home: str | None, as_json: bool) -> None:
                 else ""
             ),
         }
+        if snapshots:
+            facts["snapshots"] = {"files": len(snapshots), "bytes": snapshot_bytes}
         if as_json:
             print_json(facts)
             return
@@ -92,6 +97,11 @@ def info(home: str | None, as_json: bool) -> None:
             echo(
                 f"  {n:>9,}  {_format_size(size):>9}  {_format_day(first)} to {_format_day(last)} "
                 f" {_model_label(model, name)}"
+            )
+        if snapshots:
+            echo(
+                f"{counted(len(snapshots), 'snapshot')} of sandboxes,"
+                f" {_format_size(snapshot_bytes)}"
             )
         if users := ", ".join(facts["in_use_by"]):
             echo(
@@ -160,7 +170,11 @@ def verify(home: str | None, delete: bool, as_json: bool) -> int:
 def prune(
     home: str | None, model: str | None, older_than: float | None, yes: bool
 ) -> None:
-    """Delete responses by model or age. What was sent and paid stays in the ledger."""
+    """Delete responses by model or age. What was sent and paid stays in the ledger.
+
+    Results of tools belong to the model that called them. By age alone, snapshots of sandboxes are
+    deleted, too.
+    """
     if model is None and older_than is None:
         raise click.UsageError(
             "Say which responses to delete: --model, --older-than, or both."
@@ -205,6 +219,8 @@ def prune(
             # other processes use it: the space stays in the file and is reused
             with suppress(Exception):
                 database.shrink()
+    if model is None:
+        _prune_snapshots(home_folder(home), before, yes=yes)
     if not n_found:
         echo(
             "No stored response is that old."
@@ -218,6 +234,21 @@ def prune(
         echo(
             f"{counted(n_found, 'response')} {consequence}. To delete them, add --yes."
         )
+
+
+def _prune_snapshots(home: Path, before: float, *, yes: bool) -> None:
+    """Delete snapshots of sandboxes that are older; without `yes`, only say how many there are."""
+    from evalwright.sandboxes.kept_snapshots import kept_snapshots
+
+    old = [snapshot for snapshot in kept_snapshots(home) if snapshot.modified < before]
+    if not old:
+        return
+    size = _format_size(sum(snapshot.n_bytes for snapshot in old))
+    consequence = "deleted" if yes else "would be deleted (add --yes)"
+    echo(f"{counted(len(old), 'snapshot')} of sandboxes {consequence}, {size}.")
+    if yes:
+        for snapshot in old:
+            snapshot.delete()
 
 
 @store.command()

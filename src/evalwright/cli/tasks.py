@@ -212,6 +212,7 @@ def _describe_task(task: Task) -> doc.Document:
         "metrics": ", ".join(f"{spec.label} ({spec.scorer})" for spec in task.metrics),
         "slices": ", ".join(task.slices),
         "columns": ", ".join(_columns_read(task)),
+        **_describe_acting(task),
         **{
             key: setting if isinstance(setting, str) else json.dumps(setting)
             for key, setting in metadata.items()
@@ -227,6 +228,32 @@ def _describe_task(task: Task) -> doc.Document:
             templates.append(doc.Text(f"Prompt, {role}", template))
     title = f"{task.name}, version {task.version}: {task.description}"
     return doc.Document(title, [listed_facts, *templates])
+
+
+def _describe_acting(task: Task) -> dict[str, str]:
+    """Say what a model acts in and how long it may, for a task with a sandbox."""
+    sandbox = task.definition.get("sandbox")
+    if not isinstance(sandbox, Mapping):
+        return {}
+    files = task.definition.get("files") or {}
+    parts = [
+        str(sandbox["backend"]),
+        f"image {sandbox['image']}" if sandbox["image"] else "",
+        "with a network" if sandbox["network"] else "no network",
+        f"files {', '.join(files) if isinstance(files, Mapping) else files}"
+        if files
+        else "",
+        "a set-up" if task.definition.get("setup") else "",
+        "a reference solution" if task.definition.get("solution") else "no solution",
+    ]
+    limits = task.definition.get("limits") or {}
+    set_limits = [
+        f"{number:,g} {name}" for name, number in limits.items() if number is not None
+    ]
+    return {
+        "sandbox": "; ".join(filter(None, parts)),
+        "limits": ", ".join(set_limits),
+    }
 
 
 def _columns_read(task: Task) -> list[str]:

@@ -19,10 +19,18 @@ class ActionLog(Protocol):
 
     Attributes:
         folder: the home folder of the run; snapshots of sandboxes are in folders of it.
+        task: the name of the task whose samples act; "" outside of tasks.
     """
 
     @property
     def folder(self) -> Path: ...
+
+    @property
+    def task(self) -> str: ...
+
+    def of_task(self, task: str) -> ActionLog:
+        """Return this log for the samples of a task."""
+        ...
 
     def fingerprint(self, role: str) -> str:
         """Return the fingerprint of the model in a role, with the round it is asked in.
@@ -33,6 +41,18 @@ class ActionLog(Protocol):
 
     async def stored(self, key: bytes) -> Response | None:
         """Return the stored result of an action, None if there is none."""
+        ...
+
+    async def claim(self, key: bytes) -> Response | None:
+        """Return the stored result of an action; None if the caller is to carry it out.
+
+        Nobody else carries it out then, in this process or another, until the caller has stored
+        the result or given up. An action without effects outside its own sandbox needs no claim.
+        """
+        ...
+
+    def give_up(self, key: bytes) -> None:
+        """End a claim whose action has no result."""
         ...
 
     async def store(
@@ -52,8 +72,9 @@ class ActionLog(Protocol):
         """Tell whoever watches the run what a trajectory does now; nothing is kept for long.
 
         Args:
-            event: plain JSON with the `task`, the sample's `id`, the `draw`, and the `turns` that
-                were added, as a record of a conversation has them.
+            event: plain JSON with the sample's `id`, the `draw`, the `attempt`, and the `turns`
+                that were added, as a record of a conversation has them; or `ended`, true. The log
+                adds the `task`.
         """
         ...
 

@@ -194,6 +194,8 @@ class Task:
             "unscored", no score.
         found_metrics: for a task whose metrics depend on its scores: maps the names of the scores'
             parts, by scorer, to all metrics; used in place of `metrics`.
+        sandbox: the sandbox of its samples with their reference solutions, of a task file that has
+            one; not recorded.
     """
 
     name: str
@@ -214,6 +216,7 @@ class Task:
     found_metrics: (
         Callable[[Mapping[str, Sequence[str]]], Sequence[MetricSpec]] | None
     ) = None
+    sandbox: Any = field(default=None, compare=False, repr=False)
 
     @property
     def strategy_roles(self) -> Mapping[str, frozenset[Ability]]:

@@ -33,6 +33,7 @@ from evalwright.core.outcomes import CONTENT_FILTER, is_models_own
 from evalwright.core.requests import Ability, Request
 from evalwright.core.responses import Response
 from evalwright.core.secrets import mask
+from evalwright.engine.actions import OpenClaims, Report, StoredActions
 from evalwright.engine.batching import Batcher
 from evalwright.engine.budget import SPENT, Reservation
 from evalwright.engine.claims import process_of
@@ -138,6 +139,7 @@ class Engine:
         self._on_event = on_event or _ignore
         self._senders: dict[int, Sender] = {}
         self._in_flight: dict[bytes, list[asyncio.Future[tuple[Response, bool]]]] = {}
+        self._actions = OpenClaims()
         self._outbox: Outbox | None = None
         self._turns: LoopTurns | None = None
         self._reported_owners: set[str] = set()
@@ -175,6 +177,21 @@ class Engine:
                 role: sender.within(trajectory) for role, sender in senders.items()
             }
         return RoleClient(self, senders, Counts() if counts is None else counts)
+
+    def actions_of(
+        self, senders: Mapping[str, Sender], report: Report | None
+    ) -> StoredActions:
+        """Return the log of the actions of a client with these senders.
+
+        Args:
+            senders: its models by role.
+            report: takes what trajectories do now; None where nobody watches.
+        """
+        fingerprints = {
+            role: (sender.fingerprint, sender.asked_in)
+            for role, sender in senders.items()
+        }
+        return StoredActions(self._store, fingerprints, self._actions, report)
 
     def loop_turns(self) -> LoopTurns:
         """Return what keeps the event loop responsive for all users of this engine.
@@ -567,7 +584,7 @@ class Engine:
 class RoleClient(Ask):
     """Sends requests to the models of some roles; `counts` counts exactly these requests."""
 
-    __slots__ = ("_engine", "_names", "_reservation", "_senders", "counts")
+    __slots__ = ("_actions", "_engine", "_names", "_reservation", "_senders", "counts")
 
     def __init__(
         self,
@@ -576,7 +593,9 @@ class RoleClient(Ask):
         counts: Counts,
         reservation: Reservation | None = None,
         names: dict[str, Counter[tuple[str, str]]] | None = None,
+        actions: StoredActions | None = None,
     ) -> None:
+        self._actions = actions
         self.counts = counts
         self._names = {} if names is None else names
         """By role: number of responses by replica and by the model name in the response."""
@@ -608,6 +627,17 @@ class RoleClient(Ask):
                 names = self._names[role] = Counter()
             names[response.replica, response.model] += 1
         return response
+
+    @property
+    def actions(self) -> StoredActions:
+        """The log of what tools do in the trajectories of its models."""
+        if self._actions is None:
+            self._actions = self._engine.actions_of(self._senders, None)
+        return self._actions
+
+    def watch(self, report: Report) -> None:
+        """Have what trajectories do reported from now on."""
+        self._actions = self._engine.actions_of(self._senders, report)
 
     def abilities(self, role: str) -> frozenset[Ability]:
         """Return the abilities of the model in a role.
@@ -654,7 +684,12 @@ class RoleClient(Ask):
     def paid_by(self, reservation: Reservation) -> RoleClient:
         """Return this client with a reservation that pays for what is sent."""
         return RoleClient(
-            self._engine, self._senders, self.counts, reservation, self._names
+            self._engine,
+            self._senders,
+            self.counts,
+            reservation,
+            self._names,
+            self._actions,
         )
 
     def _sender(self, role: str) -> Sender:

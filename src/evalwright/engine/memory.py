@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NoReturn, TypeVar
 
 from evalwright.core.errors import Failure, StoreError
@@ -135,6 +136,19 @@ class MemoryStore(Store):
     def __init__(self, max_bytes: int = MAX_MEMORY_BYTES) -> None:
         database = MemoryDatabase(max_bytes)
         super().__init__(database, database, Path())
+        self._scratch: TemporaryDirectory[str] | None = None
+
+    @property
+    def home(self) -> Path:
+        """A folder that goes with the store, for what does not fit into memory."""
+        if self._scratch is None:
+            self._scratch = TemporaryDirectory(prefix="evalwright-")
+        return Path(self._scratch.name)
+
+    def close(self) -> None:
+        super().close()
+        if self._scratch is not None:
+            self._scratch.cleanup()
 
     async def get_many(self, keys: Sequence[bytes]) -> list[Response | None]:
         return self._read_out(keys, self._look("read", keys))

@@ -66,6 +66,11 @@ class Store(ABC):
         self._closed = False
 
     @property
+    def home(self) -> Path:
+        """The home folder."""
+        return self._home
+
+    @property
     def broken(self) -> StoreError | None:
         """The error that ended the store's service; None if it works."""
         return self._writer.broken

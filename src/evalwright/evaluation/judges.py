@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from evalwright.core.actions import ActionLog, actions_of
 from evalwright.core.ask import Ask, abilities_of, options_of, refusal_of
 from evalwright.core.errors import Party, RequestFailed
 from evalwright.core.outcomes import ANSWERED, EMPTY, failure_of, outcome_of
@@ -24,6 +25,11 @@ class Judges(Ask):
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
         self.exchanges: list[Exchange] = []
+
+    @property
+    def actions(self) -> ActionLog | None:
+        """The log of what tools do."""
+        return actions_of(self._ask)
 
     def abilities(self, role: str) -> frozenset[Ability] | None:
         """Return the abilities of the model in a role."""

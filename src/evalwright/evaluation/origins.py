@@ -27,7 +27,10 @@ from evalwright.models.function_files import PROVIDER as PYTHON_FUNCTIONS
 from evalwright.models.remote import providers
 from evalwright.models.remote.keys import find_key
 from evalwright.models.trust import trust_path, trusted
+from evalwright.tasks.folder_files import FROM
 from evalwright.tasks.safe_files import is_within
+from evalwright.tasks.sandbox_keys import is_fixed_image
+from evalwright.tasks.templates import is_template
 from evalwright.tasks.yaml_files import KeyPath
 
 _SAFE = frozenset({
@@ -98,6 +101,10 @@ FILES: frozenset[tuple[str, ...]] = frozenset(
     }
 )
 """Settings of tasks that are names of files."""
+SANDBOX = "sandbox"
+"""The setting of tasks that says what a model acts in."""
+_WITH_FOLDERS = (("files",), ("scorers",))
+"""Settings of tasks in which `from` names a folder that is put into a sandbox."""
 TOOLS = "tools"
 """The setting of tasks that may name Python files and servers."""
 _TOKENIZERS = frozenset(
@@ -420,8 +427,20 @@ def _provider_of(spec: Any) -> str:
 def _files(
     overrides: Any, folder: Path, at: KeyPath, path: tuple[str, ...] = ()
 ) -> Iterator[Setting]:
-    """Yield the names of files in overrides that lead outside, and tools that run something."""
-    if path[:1] == (TOOLS,):
+    """Yield the settings in overrides that the user has to allow.
+
+    These are names of files that lead outside, tools that run something, and sandboxes with a
+    network, options, or an image whose content is not fixed.
+    """
+    if path[:1] == (SANDBOX,) and _opens_sandbox(overrides, path):
+        yield Setting(at, overrides)
+    elif path[:1] in _WITH_FOLDERS and path[-1:] == (FROM,):
+        if _leads_out(overrides, folder):
+            yield Setting(at, overrides)
+    elif path[:1] == ("scorers",) and isinstance(overrides, list | tuple):
+        for index, use in enumerate(overrides):
+            yield from _files(use, folder, (*at, index), path)
+    elif path[:1] == (TOOLS,):
         if _runs_tools(overrides, path) or any(
             not is_within(folder / file, folder, Path.cwd())
             for file in listed(overrides)
@@ -448,6 +467,24 @@ def _files(
         )
     ):
         yield Setting(at, overrides)
+
+
+def _opens_sandbox(setting: Any, path: tuple[str, ...]) -> bool:
+    """Return whether a task's `sandbox`, or one key of it, needs the user's permission."""
+    if path == (SANDBOX,):
+        keys = setting.items() if isinstance(setting, Mapping) else ()
+        return any(
+            _opens_sandbox(inner, (*path, *str(key).split("."))) for key, inner in keys
+        )
+    key = path[1]
+    if key == "image":
+        return bool(setting) and not is_fixed_image(str(setting))
+    return key in ("network", "options") and bool(setting)
+
+
+def _leads_out(name: Any, folder: Path) -> bool:
+    """Return whether what is put into a sandbox may be outside of the file's and this folder."""
+    return is_template(name) or not is_within(Path.cwd() / str(name), folder, Path.cwd())
 
 
 def _runs_tools(tools: Any, path: tuple[str, ...]) -> bool:

@@ -26,6 +26,7 @@ from evalwright.runs.confirmed import remember_numbers
 from evalwright.runs.environment import environment
 from evalwright.runs.grouping import group_records
 from evalwright.runs.hardware import HardwareWatch
+from evalwright.runs.live import LiveFile
 from evalwright.runs.progress import Progress, ProgressReporter
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.score_tables import keep_scores
@@ -70,12 +71,15 @@ class Session:
             plan.folder, about_run(plan, self.started), store_images=store_images
         )
         self.meter = Meter(plan, self.door, progress, self.began)
+        self.live = LiveFile(plan.folder)
+        self.door.watch(self.live.add)
         self.hardware = HardwareWatch()
         self._showing: asyncio.TimerHandle | None = None
 
     def add(self, position: int, number: int, record: SampleRecord) -> None:
         """Record a sample of task `number`."""
         self.writer.add(position, record)
+        self.live.done(record.task, record.sample.id, record.draw)
         if self._showing is None:
             self._showing = asyncio.get_running_loop().call_later(
                 SHOWN_AFTER, self._show
@@ -100,6 +104,7 @@ class Session:
     ) -> None:
         if self._showing is not None:
             self._showing.cancel()
+        self.live.close()
         self.writer.discard()
 
 

@@ -56,6 +56,7 @@ from evalwright.tasks.panels import (
     with_panel_metrics,
     without_panel,
 )
+from evalwright.tasks.scorer_sandboxes import recorded_over_samples
 from evalwright.tasks.scoring import with_second, with_votes
 
 RuleReaders = Mapping[str, Mapping[str, str]]
@@ -464,6 +465,15 @@ def _bound(
                         again.get(scorer.name, scorer) for scorer in rules.scorers
                     ],
                 )
+            scorers_of_task = [
+                (
+                    scorer
+                    if scorer.name in rules.kept
+                    else recorded_over_samples(scorer, task["definition"])
+                )
+                for scorer in rules.scorers
+            ]
+            rules = replace(rules, scorers=scorers_of_task)
             bound[name] = with_votes(rules, rules.kept)
     return bound
 

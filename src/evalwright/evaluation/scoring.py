@@ -55,7 +55,7 @@ async def evaluate_sample(
     """
     answer: Answer | None = None
     failure: Failure | None = None
-    door = StrategyAsk(ask)
+    door = StrategyAsk(ask, task.name)
     try:
         response: object = await task.strategy(sample, door, draw)
         if isinstance(response, Answer):

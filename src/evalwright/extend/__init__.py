@@ -103,6 +103,18 @@ if TYPE_CHECKING:
     from evalwright.runs.results import MetricResult, TaskResult
     from evalwright.runs.simulations import refuse_left_out as require_scores
     from evalwright.runs.writer import to_json
+    from evalwright.sandboxes.backends import register_backend as register_sandbox
+    from evalwright.sandboxes.protocol import (
+        Executed,
+        Sandbox,
+        SandboxBackend,
+        SandboxFailed,
+        SandboxLimits,
+        SandboxPathError,
+        SandboxSettings,
+        Snapshot,
+        SnapshotMissing,
+    )
     from evalwright.scorers.answers.reply import parse_reply
     from evalwright.scorers.code.sandbox import program_slots, run_script
     from evalwright.scorers.code.sandbox import run as run_program
@@ -213,6 +225,11 @@ _NAMES = {
     "runs.results": "MetricResult TaskResult",
     "runs.simulations": "refuse_left_out:require_scores",
     "runs.writer": "to_json",
+    "sandboxes.backends": "register_backend:register_sandbox",
+    "sandboxes.protocol": (
+        "Executed Sandbox SandboxBackend SandboxFailed SandboxLimits SandboxPathError"
+        " SandboxSettings Snapshot SnapshotMissing"
+    ),
     "scorers.answers.reply": "parse_reply",
     "scorers.code.sandbox": "run:run_program run_script program_slots",
     "scorers.code.unit_tests": "assemble_program",
@@ -277,6 +294,7 @@ __all__ = [
     "DatasetError",
     "DatasetRows",
     "Dialect",
+    "Executed",
     "ExportSummary",
     "Exporter",
     "GroupAverage",
@@ -303,12 +321,20 @@ __all__ = [
     "RunError",
     "RunFacts",
     "Sampling",
+    "Sandbox",
+    "SandboxBackend",
+    "SandboxFailed",
+    "SandboxLimits",
+    "SandboxPathError",
+    "SandboxSettings",
     "Scored",
     "ScoredBody",
     "Scorer",
     "ScoringError",
     "ScoringRules",
     "Setup",
+    "Snapshot",
+    "SnapshotMissing",
     "Strategy",
     "TaskError",
     "TaskGroup",
@@ -383,6 +409,7 @@ __all__ = [
     "read_yaml",
     "refusal_of",
     "register_dialect",
+    "register_sandbox",
     "regular_file",
     "remember_secrets",
     "replacing",

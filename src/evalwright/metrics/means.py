@@ -68,6 +68,24 @@ def exact_match(column: Column, *, part: str = "", level: float = 0.95) -> Estim
     return accuracy(column, part=part, level=level)
 
 
+def effort(column: Column, *, part: str = "steps", level: float = 0.95) -> Estimate:
+    """The mean of what answers took, such as steps or dollars; lower is better.
+
+    Args:
+        column: the scores of the scorer `effort`.
+        part: which of their parts: "steps", "tokens", "dollars", "seconds" or another.
+        level: confidence level of the interval.
+    """
+    if not len(column.values) or part not in column.parts:
+        return nothing_scored(column, level)
+    return over_items(column, _part_scores(column, part), None, level)
+
+
+def effort_values(column: Column, *, part: str = "steps") -> NDArray[np.float64]:
+    """Return what each answer took, (n,) or (n, draws)."""
+    return _part_scores(column, part)
+
+
 def judges_differ(column: Column, *, level: float = 0.95) -> Estimate:
     """The share of answers on which the judges of a panel give different verdicts."""
     if not len(column.values) or DIFFER not in column.parts:

@@ -112,6 +112,7 @@ _USUAL = {
     "bleu": "bleu",
     "chrf": "chrf",
     "chrf++": "chrf++",
+    "effort": "effort",
     "perplexity": "word-perplexity",
     "reward": "mean",
     "ter": "ter",

@@ -381,7 +381,9 @@ def _generated(
     before it; or several draws.
     """
     last = len(responses) - 1
-    ends = _ends_of_prompts(prompt, responses) if last > 0 else None
+    ends = _places_of_replies(prompt, responses)
+    if ends is None and last > 0:
+        ends = _ends_of_prompts(prompt, responses)
     if ends is not None:
         for end, response in zip(ends, responses, strict=True):
             yield _Recorded(("generate", prompt[:end], ""), draw, response)
@@ -390,6 +392,27 @@ def _generated(
         yield _Recorded(
             ("generate", prompt, ""), draw * len(responses) + index, response
         )
+
+
+def _places_of_replies(prompt: Any, responses: list[Response]) -> list[int] | None:
+    """Return where the turn of each reply is in a conversation that has the last one, too.
+
+    That is so where the last reply's calls were carried out, as where an agent submits. None if it
+    is no such conversation.
+    """
+    if not responses or not responses[-1].tool_calls or not isinstance(prompt, list):
+        return None
+    places = [index for index, turn in enumerate(prompt) if turn[0] == "assistant"]
+    places = places[max(0, len(places) - len(responses)) :]
+    if len(places) != len(responses):
+        return None
+    for place, response in zip(places, responses, strict=True):
+        _, content, *extras = prompt[place]
+        calls = extras[0].get(TOOL_CALLS, []) if extras else []
+        made = [call.as_dict() for call in response.tool_calls]
+        if content != separate_reasoning(response).answer or calls != made:
+            return None
+    return places
 
 
 def _ends_of_prompts(prompt: Any, responses: list[Response]) -> list[int] | None:

@@ -26,6 +26,8 @@ from evalwright.runs.images import EXPECTED, images_sentence
 from evalwright.runs.older_records import UNDECIDED
 from evalwright.runs.reader import Run
 from evalwright.runs.results import TaskResult, faults_in_words, model_faults
+from evalwright.runs.trajectories import KEY as TRAJECTORIES
+from evalwright.runs.trajectories import interruption_sentences
 from evalwright.scorers.registry import WORST
 from evalwright.statistics.tipping import MAX_MISSING_SHARE
 
@@ -212,7 +214,17 @@ def remarks(runs: Sequence[Run]) -> list[str]:
         *_raised_sentences(runs),
         *filter(None, [_judge_sentence(runs), *accepted]),
         *_image_sentences(runs),
+        *_interruption_sentences(runs),
     ]
+
+
+def _interruption_sentences(runs: Sequence[Run]) -> Iterator[str]:
+    """Say which runs have samples that were started anew, or calls that were repeated."""
+    for run in runs:
+        answers = run.data["usage"].get("answers", {})
+        sentences = interruption_sentences(answers.get(TRAJECTORIES, {}))
+        if sentences:
+            yield f"{run.label}: {' '.join(sentences)}"
 
 
 def unsent_image_warnings(runs: Sequence[Run]) -> list[str]:

@@ -34,6 +34,8 @@ from evalwright.runs.score_tables import (
     starts,
 )
 from evalwright.runs.scores import NAN, row_content, sample_content
+from evalwright.runs.trajectories import KEY as TRAJECTORIES
+from evalwright.runs.trajectories import TrajectoryTally
 from evalwright.scorers.registry import JUDGE_FAILED, JUDGE_READ
 from evalwright.statistics import Estimate
 from evalwright.tasks.panels import is_of_panel
@@ -123,9 +125,11 @@ class AnswersUsage:
         self._saved_draws = 0
         self._unpriced = 0
         self._cost: float | None = None
+        self._trajectories = TrajectoryTally()
 
     def add(self, record: SampleRecord) -> None:
         """Add one record."""
+        self._trajectories.add(record)
         if record.answer is not None:
             self._usage = self._usage + record.answer.usage
             self._saved_draws += record.answer.strategy.get("saved_draws", 0)
@@ -144,7 +148,9 @@ class AnswersUsage:
             else {}
         )
         saved = {"saved_draws": self._saved_draws} if self._saved_draws else {}
-        return {**self._usage.as_dict(), **priced, **missing, **saved}
+        tally = self._trajectories.as_dict()
+        trajectories = {TRAJECTORIES: tally} if tally else {}
+        return {**self._usage.as_dict(), **priced, **missing, **saved, **trajectories}
 
 
 class TaskTally(ItemColumns):

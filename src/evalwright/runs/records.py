@@ -21,6 +21,10 @@ from evalwright.core.tools import ToolDefinition
 
 TOOL_CALLS = "tool_calls"
 """The calls that a strategy carried out; in `timing`, the seconds of each."""
+REPLAYED = "replayed"
+"""Whether a call's result was stored; in `timing`, the indices of these calls."""
+SECONDS = "seconds"
+"""The time of a trajectory, of the model and of tools; in `timing`, like all times."""
 
 
 def record_row(record: SampleRecord) -> dict[str, Any]:
@@ -119,28 +123,46 @@ def _answer_dict(answer: Answer) -> dict[str, Any]:
     fields["timing"] = {
         "latency": [response.pop("latency", 0.0) for response in responses]
     }
-    if TOOL_CALLS in answer.strategy:
-        calls = [{**call} for call in answer.strategy[TOOL_CALLS]]
-        seconds = [call.pop("seconds", 0.0) for call in calls]
-        fields["strategy"] = {**answer.strategy, TOOL_CALLS: calls}
-        fields["timing"][TOOL_CALLS] = seconds
+    if answer.strategy:
+        fields["strategy"], times = _timeless(answer.strategy)
+        fields["timing"] |= times
     fields["responses"] = responses
     return fields
 
 
+def _timeless(strategy: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split what a strategy recorded into what equal runs share, and the rest."""
+    kept = {**strategy}
+    times: dict[str, Any] = {}
+    if TOOL_CALLS in strategy:
+        calls = [{**call} for call in strategy[TOOL_CALLS]]
+        times[TOOL_CALLS] = [call.pop(SECONDS, 0.0) for call in calls]
+        replayed = [call.pop(REPLAYED, False) for call in calls]
+        if any(replayed):
+            times[REPLAYED] = [index for index, was in enumerate(replayed) if was]
+        kept[TOOL_CALLS] = calls
+    if isinstance(strategy.get(SECONDS), Mapping):
+        times[SECONDS] = kept.pop(SECONDS)
+    return kept, times
+
+
 def _strategy_from(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what the strategy recorded, with the seconds of its calls of tools."""
-    strategy: Mapping[str, Any] = row.get("strategy", {})
+    """Return what the strategy recorded, with its times."""
+    strategy: dict[str, Any] = {**row.get("strategy", {})}
+    timing = row["timing"]
+    if SECONDS in timing:
+        strategy[SECONDS] = timing[SECONDS]
     if TOOL_CALLS not in strategy:
         return strategy
-    seconds = row["timing"].get(TOOL_CALLS, ())
-    calls = [
-        {**call, "seconds": spent}
-        for call, spent in zip(
-            strategy[TOOL_CALLS], chain(seconds, repeat(0.0)), strict=False
+    seconds = chain(timing.get(TOOL_CALLS, ()), repeat(0.0))
+    replayed = set(timing.get(REPLAYED, ()))
+    strategy[TOOL_CALLS] = [
+        {**call, **({REPLAYED: True} if index in replayed else {}), SECONDS: spent}
+        for index, (call, spent) in enumerate(
+            zip(strategy[TOOL_CALLS], seconds, strict=False)
         )
     ]
-    return {**strategy, TOOL_CALLS: calls}
+    return strategy
 
 
 def _answer_from(row: Mapping[str, Any]) -> Answer:

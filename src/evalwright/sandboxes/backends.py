@@ -6,11 +6,11 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib import import_module
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-from evalwright.core.errors import ConfigurationError, check_known
+from evalwright.core.errors import ConfigurationError, EvalwrightError
+from evalwright.core.registry import Registry
 from evalwright.sandboxes.protocol import (
     Sandbox,
     SandboxBackend,
@@ -37,24 +37,73 @@ _slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
 )
 
 
+def _check_backend(name: str, backend_class: type[SandboxBackend]) -> None:
+    is_class = isinstance(backend_class, type)
+    if not is_class or not issubclass(backend_class, SandboxBackend):
+        raise ConfigurationError(
+            f"The sandbox backend '{name}' is no class that extends `SandboxBackend`, but"
+            f" {backend_class!r:.100}."
+        )
+
+
+registry: Registry[type[SandboxBackend]] = Registry(
+    "sandbox backend", BUNDLED, _check_backend, plural="sandboxes"
+)
+
+
+def register_backend(name: str, backend_class: type[SandboxBackend]) -> None:
+    """Add a backend under a name that task files can use.
+
+    Installed packages add theirs by the entry point group `evalwright.sandboxes` instead.
+
+    Args:
+        name: the name.
+        backend_class: the class; it is made without arguments, once in a process.
+
+    Raises:
+        ConfigurationError: it is no class of a backend.
+    """
+    registry.register(name, backend_class)
+    _backends.pop(name, None)
+
+
 def backend_of(name: str) -> SandboxBackend:
     """Return the backend of a name.
 
     Raises:
         UnknownName: there is none.
+        ConfigurationError: it cannot be loaded.
     """
     backend = _backends.get(name)
     if backend is None:
-        check_known("sandbox backend", [name], BUNDLED)
-        module, _, class_name = BUNDLED[name].partition(":")
-        backend_class: type[SandboxBackend] = getattr(import_module(module), class_name)
-        backend = _backends[name] = backend_class()
+        try:
+            backend = registry.get(name)()
+        except EvalwrightError:
+            raise
+        except Exception as error:  # whatever a package of others raises
+            raise ConfigurationError(
+                f"The sandbox backend '{name}' cannot be loaded: {type(error).__name__}:"
+                f" {error}."
+            ) from error
+        backend.name = name
+        _backends[name] = backend
     return backend
 
 
 def refusal_of(settings: SandboxSettings) -> str:
     """Return why there is no such sandbox on this machine, in a sentence; "" if there is."""
     return backend_of(settings.backend).refuses(settings)
+
+
+def has_snapshot(home: Path, snapshot: Snapshot) -> bool:
+    """Return whether a snapshot is on this machine, as far as a look can tell.
+
+    Args:
+        home: the home folder of the run.
+        snapshot: the snapshot.
+    """
+    backend = backend_of(snapshot.backend)
+    return backend.has(home / SNAPSHOTS_FOLDER / backend.name, snapshot)
 
 
 @asynccontextmanager

@@ -83,6 +83,14 @@ class JailBackend(SandboxBackend):
             return f"This machine cannot give a jail: {missing}. {_ADVICE}"
         return ""
 
+    def has(self, folder: Path, snapshot: Snapshot) -> bool:
+        """Return whether a snapshot's file is in the folder."""
+        try:
+            os.close(open_snapshot(folder, snapshot))
+        except SnapshotMissing:
+            return False
+        return True
+
     async def start(
         self,
         settings: SandboxSettings,

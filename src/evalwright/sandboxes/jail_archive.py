@@ -7,6 +7,7 @@ Everything in the jail's own filesystem is in it; what is mounted there (program
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import stat
@@ -24,6 +25,18 @@ _MOST_PATH_BYTES = 4000
 """Deeper files cannot be opened by their path, nor need anybody read them: they are left out."""
 _SKIPPED = ("dev", "proc")
 _ENTRIES_PER_LOOK = 64
+_MOUNTED_OVER = frozenset(
+    (
+        errno.EBUSY,
+        errno.EEXIST,
+        errno.EISDIR,
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.EROFS,
+        errno.EXDEV,
+    )
+)
+"""Errors where a part of the machine is mounted."""
 
 
 class Damaged(Exception):
@@ -293,7 +306,8 @@ def restore(descriptor: int, digest: str) -> None:
             errors="surrogateescape",
         ) as archive:
             while (entry := archive.next()) is not None:
-                _make(archive, reader, entry)
+                with _machine_wins():
+                    _make(archive, reader, entry)
                 if entry.isdir():
                     folders.append(entry)
                 archive.members.clear()  # type: ignore[attr-defined]
@@ -307,8 +321,23 @@ def restore(descriptor: int, digest: str) -> None:
         raise Damaged("its content is not what its name says")
     for folder in reversed(folders):
         path = f"/{folder.name}"
-        os.chmod(path, folder.mode)
-        os.utime(path, (folder.mtime, folder.mtime))
+        with _machine_wins():
+            os.chmod(path, folder.mode)
+            os.utime(path, (folder.mtime, folder.mtime))
+
+
+@contextlib.contextmanager
+def _machine_wins() -> Iterator[None]:
+    """Leave out what is where a part of the machine is mounted.
+
+    A program inside can move the folder above such a part away and put another in its place; a
+    sandbox that starts from that state has the machine's part again.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _MOUNTED_OVER:
+            raise
 
 
 def _make(archive: tarfile.TarFile, reader: _Reader, entry: tarfile.TarInfo) -> None:

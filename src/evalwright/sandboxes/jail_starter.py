@@ -204,27 +204,49 @@ class _Template:
         for folder in sorted(os.scandir("/usr"), key=lambda entry: entry.name):
             if folder.name in ("local", "etc", "tmp"):
                 continue
-            if folder.is_symlink():
-                self.links[f"/usr/{folder.name}"] = os.readlink(folder.path)
-            elif folder.is_dir():
-                self._show(folder.path, folder.path)
+            if folder.is_dir():
+                self._show(os.path.realpath(folder.path), folder.path)
+        # Mounts and not links, which programs inside could replace: the loader of every program is
+        # in one of these.
         for name in _PROGRAM_FOLDERS:
             path = f"/{name}"
-            if os.path.islink(path):
-                self.links[path] = os.readlink(path)
-            elif os.path.isdir(path):
-                self._show(path, path)
+            if os.path.isdir(path):
+                self._show(os.path.realpath(path), path)
 
     def _add_python(self, prefix: Path) -> None:
-        """Show this interpreter at /opt/python, without any package that is installed."""
+        """Show this interpreter at /opt/python, without any package that is installed.
+
+        The whole folder is one read-only mount: nothing inside can be put beside the interpreter
+        and its libraries, which stand first in the paths.
+        """
+        n_folders = len(self.folders)
+        n_files = len(self.files)
+        self._build_python(prefix)
+        del self.folders[n_folders:]
+        del self.files[n_files:]
+        calls = self._calls
+        whole = f"{self.base}/root/opt/python"
+        calls.bind(whole, whole)
+        attributes = calls.MOUNT_NO_SETUID | calls.MOUNT_READ_ONLY
+        calls.restrict_mount(whole, attributes | calls.MOUNT_NO_DEVICES)
+        self.folders.append("/opt/python")
+        for shared in sorted((prefix / "lib").glob("libpython3*.so*")):
+            if str(prefix) == "/usr/local":  # where the linker's cache has it
+                self._show(str(shared.resolve()), f"/usr/local/lib/{shared.name}")
+            elif str(prefix) != "/usr":
+                self.environment["LD_LIBRARY_PATH"] = "/opt/python/lib"
+
+    def _build_python(self, prefix: Path) -> None:
         version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+        programs = f"{self.base}/root/opt/python/bin"
+        os.makedirs(programs)
         if str(prefix) == "/usr":
             for name in ("python", "python3", version):
-                self.links[f"/opt/python/bin/{name}"] = f"/usr/bin/{version}"
+                os.symlink(f"/usr/bin/{version}", f"{programs}/{name}")
             return
         self._show(str(prefix / "bin" / version), f"/opt/python/bin/{version}")
         for name in ("python", "python3"):
-            self.links[f"/opt/python/bin/{name}"] = version
+            os.symlink(version, f"{programs}/{name}")
         library = f"/opt/python/lib/{version}"
         self._show(str(prefix / "lib" / version), library)
         for name in _HIDDEN_PACKAGES:
@@ -233,12 +255,7 @@ class _Template:
                 self._calls.bind(f"{self.base}/empty", hidden)
                 self._calls.restrict_mount(hidden, self._calls.MOUNT_READ_ONLY)
         for shared in sorted((prefix / "lib").glob("libpython3*.so*")):
-            source = str(shared.resolve())
-            self._show(source, f"/opt/python/lib/{shared.name}")
-            if str(prefix) == "/usr/local":  # where the linker's cache has it
-                self._show(source, f"/usr/local/lib/{shared.name}")
-            else:
-                self.environment["LD_LIBRARY_PATH"] = "/opt/python/lib"
+            self._show(str(shared.resolve()), f"/opt/python/lib/{shared.name}")
 
     def _add_settings(self) -> None:
         """Show the few settings in /etc that programs need to be found."""

@@ -25,6 +25,8 @@ from evalwright.core.errors import Failure, RequestFailed
 
 WORK_FOLDER = "/work"
 """The folder in which commands start, unless a task says otherwise."""
+_COUNT_SECONDS = 10.0
+_COUNT_PROCESSES = "n=0; for p in /proc/[0-9]*; do n=$((n+1)); done; echo $n"
 EndedBy = Literal["", "seconds", "memory", "output", "processes", "disk"]
 """The limit that ended a command; "" if none did."""
 
@@ -236,6 +238,20 @@ class Sandbox(ABC):
             SandboxFailed: the backend cannot.
         """
 
+    async def count_processes(self) -> int | None:
+        """Count the processes inside, among them what counts them; None where that is not known.
+
+        A count above that of a new sandbox says that earlier commands left some.
+
+        Raises:
+            SandboxFailed: the sandbox can no longer be used.
+        """
+        executed = await self.exec(
+            ["bash", "-c", _COUNT_PROCESSES], seconds=_COUNT_SECONDS
+        )
+        digits = executed.stdout.decode("utf-8", "replace").strip()
+        return int(digits) if digits.isdecimal() and len(digits) < 9 else None
+
     @abstractmethod
     async def stop(self) -> None:
         """End every process inside and remove all files. It may be called twice."""
@@ -274,6 +290,15 @@ class SandboxBackend(ABC):
             SandboxFailed: it cannot be started.
             SnapshotMissing: the snapshot is not here, or damaged.
         """
+
+    def has(self, folder: Path, snapshot: Snapshot) -> bool:
+        """Return whether a snapshot is on this machine, as far as a look can tell.
+
+        Args:
+            folder: the folder that it was kept in.
+            snapshot: the snapshot.
+        """
+        return True
 
 
 class SnapshotMissing(SandboxFailed):

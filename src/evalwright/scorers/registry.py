@@ -27,15 +27,20 @@ Function = TypeVar("Function", bound=ScorerFunction)
 
 def _check(name: str, function: ScorerFunction) -> None:
     asynchronous = inspect.iscoroutinefunction(function)
-    n_positional = 3 if asynchronous else 2
-    if positional_count(function) != n_positional or inspect.isgeneratorfunction(
-        function
+    acts = getattr(function, "sandbox", False)
+    n_positional = 4 if acts else 3 if asynchronous else 2
+    if (
+        positional_count(function) != n_positional
+        or inspect.isgeneratorfunction(function)
+        or (acts and not asynchronous)
     ):
         form = (
             "async def f(sample, answer, ask, *, options)"
             if asynchronous
             else "def f(sample, answer, *, options)"
         )
+        if acts:
+            form = "async def f(sample, answer, ask, sandbox, *, options)"
         raise ConfigurationError(
             f"The scorer '{name}' must have the form `{form} -> Score`."
         )
@@ -49,8 +54,11 @@ BUNDLED = {
     "chrf++": "evalwright.scorers.corpus:chrf_plus",
     "citation": "evalwright.scorers.grounding.citations:citation",
     "classification": "evalwright.scorers.choice:classification",
+    "command": "evalwright.scorers.sandbox.command_scorer:command",
     "consistency": "evalwright.scorers.consistency.scorer:consistency",
+    "effort": "evalwright.scorers.effort:effort",
     "exact-match": "evalwright.scorers.exact_match:exact_match",
+    "files": "evalwright.scorers.sandbox.expected_files:files",
     "final-answer": "evalwright.scorers.final_answer:final_answer",
     "grounded-answer": "evalwright.scorers.grounding.outcome:grounded_answer",
     "grounding": "evalwright.scorers.grounding.scorer:grounding",
@@ -60,6 +68,7 @@ BUNDLED = {
     "judge-pair": "evalwright.scorers.judge.pair:judge_pair",
     "judge-rating": "evalwright.scorers.judge.rating:judge_rating",
     "judge-rubric": "evalwright.scorers.judge.rubric:judge_rubric",
+    "judge-transcript": "evalwright.scorers.judge.transcript:judge_transcript",
     "label": "evalwright.scorers.label:label",
     "language": "evalwright.scorers.language:language",
     "language-instructions": (
@@ -84,6 +93,11 @@ BUNDLED = {
     "words": "evalwright.scorers.outcome:words",
 }
 """Bundled scorers: name -> "module:function"."""
+ACTING = frozenset({"command", "files", "judge-transcript"})
+"""Bundled scorers of what a model did, whatever it wrote in the end.
+
+They get replies without an answer too: a model that ran out of a limit has acted all the same.
+"""
 RUN_PROGRAMS = frozenset({"unit-tests"})
 """Bundled scorers that run programs of models."""
 
@@ -95,6 +109,7 @@ A judge may then read the unsure ones by the same reference.
 
 WORST: Mapping[str, float | None] = {
     "consistency": None,
+    "effort": None,
     "perplexity": None,
     "words": None,
 }
@@ -104,7 +119,7 @@ None means no score, because the scorer is not about being right (a rate of hall
 probability of a text, a length). A plug-in sets it by `@scorer(NAME, worst=...)`.
 """
 
-SCORE_FAULTS = frozenset({"grounding-judged", "outcome", "stress"})
+SCORE_FAULTS = frozenset({"grounding-judged", "outcome", "stress", "effort"})
 """Scorers that have classes of their own for replies without an answer.
 
 They get these replies as empty answers.
@@ -124,7 +139,11 @@ registry: Registry[ScorerFunction] = Registry("scorer", dict(BUNDLED), _check)
 
 
 def scorer(
-    name: str, *, worst: float | None = 0.0, able: Collection[Ability] = ()
+    name: str,
+    *,
+    worst: float | None = 0.0,
+    able: Collection[Ability] = (),
+    sandbox: bool = False,
 ) -> Callable[[Function], Function]:
     """Register a scoring function.
 
@@ -147,6 +166,9 @@ def scorer(
             scorer's range, or the highest where less is better. None gives such replies no score,
             for scorers that are not about being right (a length, a rate of hallucination).
         able: abilities of which each model that the scorer asks needs one, such as "reward".
+        sandbox: whether the function gets a sandbox with the files that a model left, as `async def
+            f(sample, answer, ask, sandbox, *, option=default)`. It also scores replies without an
+            answer.
 
     Returns:
         The decorator.
@@ -161,10 +183,23 @@ def scorer(
         vars(function)["worst"] = worst
         if able:
             vars(function)["able"] = frozenset(able)
+        if sandbox:
+            in_sandbox(function)
         registry.register(name, function)
         return function
 
     return register
+
+
+def in_sandbox(function: Function) -> Function:
+    """Mark a scoring function that gets a sandbox with the files that a model left."""
+    vars(function)["sandbox"] = True
+    return function
+
+
+def is_on_state(kind: str) -> bool:
+    """Return whether scorers of a registered name get the sandbox in which a model acted."""
+    return kind in registry.names() and getattr(registry.get(kind), "sandbox", False)
 
 
 def _check_worst(name: str, worst: Any) -> None:
@@ -248,8 +283,10 @@ def bind(
         settings["unsure"] = settings.pop("undecided")
     if "unsure" in settings:
         return _with_second(kind, settings, settings.pop("unsure"), name)
-    registry.check_options(kind, settings)
     function = registry.get(kind)
+    if (expand := getattr(function, "expand_options", None)) is not None:
+        settings = expand(settings)
+    registry.check_options(kind, settings)
     known = registry.options(kind)
     full = {
         name: settings.get(name, parameter.default) for name, parameter in known.items()
@@ -263,6 +300,13 @@ def bind(
         function = getattr(function, "without_roles", function)
     bound = partial(function, **settings) if settings else function
     asks = inspect.iscoroutinefunction(function)
+    worst = _worst_of(kind, full)
+    acts = getattr(function, "sandbox", False)
+    if acts:
+        from evalwright.scorers.sandbox.state import scored_in_sandbox
+
+        acting: Any = bound
+        bound = scored_in_sandbox(acting, name or kind, worst)
     # What `exec` or a partial function makes has no module.
     module = getattr(function, "__module__", None) or ""
     is_ours = module.startswith("evalwright.")
@@ -281,8 +325,8 @@ def bind(
         roles=roles,
         able=able,
         refuse=refuse and (lambda sample: refuse(sample, full)),
-        worst=_worst_of(kind, full),
-        own_faults=kind in SCORE_FAULTS,
+        worst=worst,
+        own_faults=kind in SCORE_FAULTS or kind in ACTING or acts,
         on_fault=_reader_of_faults(kind, full, bound),
     )
 

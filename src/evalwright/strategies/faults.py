@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from evalwright.core.actions import ActionLog, actions_of
 from evalwright.core.ask import Ask
 from evalwright.core.errors import Failure, RequestFailed
 from evalwright.core.outcomes import is_models_own, response_of_fault
@@ -24,11 +25,22 @@ class StrategyAsk(Ask):
 
     A failure of a model other than the one under test becomes a judge's failure. `replies` has the
     replies of the model under test in the order in which they came.
+
+    Args:
+        ask: the door.
+        task: the task whose sample is answered; "" where `ask` knows it, or nobody does.
     """
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: Ask, task: str = "") -> None:
         self._ask = ask
+        self._task = task
         self.replies: list[Response] = []
+
+    @property
+    def actions(self) -> ActionLog | None:
+        """The log of what tools do for samples of the task."""
+        log = actions_of(self._ask)
+        return log if log is None or not self._task else log.of_task(self._task)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._ask, name)  # `abilities` and the other methods of `ask`

@@ -48,6 +48,7 @@ MODES = {
 registry: Registry[Maker] = Registry(
     "strategy",
     {
+        "agent": "evalwright.strategies.agent:Agent",
         "beam-search": "evalwright.strategies.generate:beam_search",
         "best-of-n": "evalwright.strategies.best_of:BestOfN",
         "chain-of-thought": "evalwright.strategies.two_phases:ChainOfThought",
@@ -168,6 +169,7 @@ class _FunctionStrategy:
     """A strategy that is a plain function, with its options bound."""
 
     offers_tools = True  # `setup.tools` is the function's to use
+    uses_sandbox = True  # and so is `setup.sandbox`
 
     def __init__(
         self,

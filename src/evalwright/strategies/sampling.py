@@ -76,6 +76,12 @@ class Sampling:
             parallel_tool_calls=self.parallel_tool_calls,
         )
 
+    def after_calls(self) -> Sampling:
+        """Return how a reply to results is sampled: a call that was demanded has been made."""
+        if self.tool_choice in (None, "auto", "none"):
+            return self
+        return replace(self, tool_choice="auto")
+
     def _request(self, prompt: Prompt, draw: int) -> Generate:
         return Generate(
             prompt,

@@ -8,15 +8,18 @@ Nothing reaches the engine, so nothing is stored or sent.
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator
 from hashlib import blake2b
 from string import ascii_uppercase
 
 from evalwright.core.ask import Ask, abilities_of
+from evalwright.core.outcomes import TOOL_CALLS
 from evalwright.core.requests import Ability, Classify, Generate, LogLikelihood, Request
 from evalwright.core.responses import Response, TokenLogProb
 from evalwright.core.samples import Answer, NoScore, Sample, Score
 from evalwright.core.tasks import Scorer, Task
+from evalwright.core.tool_calls import ToolCall
 from evalwright.strategies.sampling import TARGET
 
 WRONG_NAME = "Zorblatt Quennick"
@@ -73,6 +76,23 @@ class Simulated:
             if self._worth(sample, form) == float(right):
                 return form
         return forms[0] if forms else ""
+
+    def solving_calls(
+        self, sample: Sample, request_index: int, request: Request, text: str
+    ) -> tuple[ToolCall, ...]:
+        """Return the calls that do a task in a sandbox: its reference solution, then `submit`.
+
+        They are () where the task has no solution, or does not offer the tools.
+        """
+        sandbox = self._task.sandbox
+        offered = {tool.name for tool in getattr(request, "tools", ())}
+        if sandbox is None or not sandbox.has_solution or "bash" not in offered:
+            return ()
+        if request_index == 0:
+            return (_call("bash", command=sandbox.solution(sample)),)
+        if request_index == 1 and "submit" in offered:
+            return (_call("submit", answer=text),)
+        return ()
 
     def _right(self, sample: Sample) -> Iterator[str]:
         """Yield ways to phrase the gold answer.
@@ -145,6 +165,10 @@ class Simulated:
         )
 
 
+def _call(name: str, **arguments: str) -> ToolCall:
+    return ToolCall(name, json.dumps(arguments, ensure_ascii=False), f"call_{name}")
+
+
 class _SimulatedAsk:
     """An `ask` in which the simulation replaces the model under test."""
 
@@ -168,6 +192,11 @@ class _SimulatedAsk:
         if isinstance(request, LogLikelihood | Classify):
             return self._likelihood(request, self._place)
         text = self._simulated.text(self._sample, self._right)
+        solving = self._simulated.solving_calls(
+            self._sample, self._place, request, text
+        )
+        if solving and self._right:
+            return Response("", finish_reason=TOOL_CALLS, tool_calls=solving)
         with_log_probs = (
             isinstance(request, Generate) and request.top_logprobs is not None
         )

@@ -9,11 +9,12 @@ result that the model reads.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from evalwright.core.actions import actions_of
 from evalwright.core.ask import Ask
-from evalwright.core.conversation import reply_turn, result_turn
+from evalwright.core.conversation import reply_turn
 from evalwright.core.errors import ConfigurationError, RequestFailed, UsageError
 from evalwright.core.outcomes import (
     ANSWERED,
@@ -22,35 +23,20 @@ from evalwright.core.outcomes import (
     response_of_fault,
 )
 from evalwright.core.requests import Ability, Message
-from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
+from evalwright.strategies.agent_calls import AgentCalls, TrajectoryName
+from evalwright.strategies.agent_trajectory import Attempts, Trajectory
 from evalwright.strategies.generate import tool_fault
-from evalwright.strategies.sampling import TARGET, Sampling, answer_from
+from evalwright.strategies.sampling import TARGET, answer_from
 from evalwright.strategies.task_setup import Setup
 from evalwright.tools.scripted_results import ScriptedResult, read_results
-from evalwright.tools.toolbox import CALL_SECONDS, RESULT_CHARS, Toolbox, ToolResult
+from evalwright.tools.toolbox import CALL_SECONDS, RESULT_CHARS, Toolbox
 
 MAX_STEPS = 10
 """Most replies of the model to one user turn, unless a task says otherwise."""
 MOST_STEPS = 1_000
 MOST_SECONDS = 3_600.0
 MOST_RESULT_CHARS = 10_000_000
-MAX_CALLS_OF_REPLY = 128
-"""Calls of one reply that are carried out, as many as providers offer tools."""
-_TOO_MANY_CALLS = ToolResult(
-    f"The call was not carried out: of one reply, {MAX_CALLS_OF_REPLY} calls are.",
-    is_error=True,
-)
-
-
-@dataclass(slots=True)
-class _Conversation:
-    """What was said and called so far."""
-
-    messages: tuple[Message, ...]
-    responses: list[Response]
-    calls: list[dict[str, Any]]
-    ended: str = "answer"
 
 
 class ToolLoop:
@@ -107,102 +93,89 @@ class ToolLoop:
 
     async def __call__(self, sample: Sample, ask: Ask, draw: int) -> Answer:
         """Hold the conversation and return its last reply."""
-        opening = self.render(sample)
-        if isinstance(opening, str):
-            opening = (Message("user", opening),)
+        log = actions_of(ask)
+        attempts = Attempts(log, sample.id, draw)
+        begun: list[Trajectory] = []
+
+        async def attempt(name: TrajectoryName) -> Answer:
+            opening = self.render(sample)
+            if isinstance(opening, str):
+                opening = (Message("user", opening),)
+            talk = Trajectory(opening, name, log)
+            begun.append(talk)
+            return await self._hold(talk, sample, ask)
+
+        answer = await attempts.hold(attempt, lambda: begun[-1] if begun else None)
+        strategy = {**answer.strategy, **attempts.recorded}
+        return replace(answer, strategy=strategy)
+
+    async def _hold(self, talk: Trajectory, sample: Sample, ask: Ask) -> Answer:
         toolbox = self.tools.toolbox(
             sample,
             self._results_of(sample),
             call_seconds=self._call_seconds,
             result_chars=self._result_chars,
         )
-        talk = _Conversation(opening, [], [])
         async with toolbox:
+            calls = AgentCalls(toolbox, talk.name, actions_of(ask))
+            ended = "answer"
             try:
-                await self._hold(talk, sample, ask, draw, toolbox)
+                ended = await self._converse(talk, sample, ask, toolbox, calls)
             except RequestFailed as error:
                 if not is_models_own(error.failure):
                     raise
                 # The model's own fault is the answer, after all that came before.
                 talk.responses.append(response_of_fault(error.failure))
-        answer = answer_from(talk.messages, tuple(talk.responses))
+        talk.ended()
+        answer = answer_from(tuple(talk.turns), tuple(talk.responses))
         return replace(
             answer,
             strategy={
                 "name": "tool-loop",
                 "steps": len(talk.responses),
-                "ended": talk.ended,
-                "tool_calls": talk.calls,
+                "ended": ended,
+                "tool_calls": talk.tool_calls,
             },
             tools=self.tools.recorded(toolbox.definitions),
         )
 
-    async def _hold(
+    async def _converse(
         self,
-        talk: _Conversation,
+        talk: Trajectory,
         sample: Sample,
         ask: Ask,
-        draw: int,
         toolbox: Toolbox,
-    ) -> None:
-        await self._answer_turn(talk, ask, draw, toolbox)
+        calls: AgentCalls,
+    ) -> str:
+        """Answer the user's turns one after another; return what ended the last."""
+        ended = await self._answer_turn(talk, ask, toolbox, calls)
         for question in () if self._turns is None else self._turns(sample):
             last = talk.responses[-1]
             if last.tool_calls or outcome_of(last) != ANSWERED:
-                return  # there is no reply to continue from
-            talk.messages = (
-                *talk.messages,
-                reply_turn(last),
-                Message("user", question),
-            )
-            await self._answer_turn(talk, ask, draw, toolbox)
+                return ended  # there is no reply to continue from
+            talk.add(reply_turn(last), Message("user", question))
+            ended = await self._answer_turn(talk, ask, toolbox, calls)
+        return ended
 
     async def _answer_turn(
-        self, talk: _Conversation, ask: Ask, draw: int, toolbox: Toolbox
-    ) -> None:
+        self, talk: Trajectory, ask: Ask, toolbox: Toolbox, calls: AgentCalls
+    ) -> str:
         """Go on until a reply has no calls, or has used up the steps of this user turn."""
         for step in range(self._max_steps):
-            sampling = self.sampling if step == 0 else _later(self.sampling)
-            request = sampling.request(talk.messages, draw, toolbox.definitions)
+            sampling = self.sampling if step == 0 else self.sampling.after_calls()
+            turns = tuple(talk.turns)
+            request = sampling.request(turns, talk.name.draw, toolbox.definitions)
             response = await ask(TARGET, request)
             talk.responses.append(response)
             if not response.tool_calls:
-                return
-            if step + 1 == self._max_steps:
-                talk.ended = "max_steps"
-                return
-            await self._carry_out(talk, response, toolbox)
-
-    async def _carry_out(
-        self, talk: _Conversation, response: Response, toolbox: Toolbox
-    ) -> None:
-        turns = [reply_turn(response)]
-        for index, call in enumerate(response.tool_calls):
-            result = (
-                await toolbox.call(call)
-                if index < MAX_CALLS_OF_REPLY
-                else _TOO_MANY_CALLS
-            )
-            turns.append(result_turn(call, result.text, is_error=result.is_error))
-            talk.calls.append(
-                {
-                    "step": len(talk.responses) - 1,
-                    "name": call.name,
-                    "is_error": result.is_error,
-                    "seconds": round(result.seconds, 6),
-                }
-            )
-        talk.messages = (*talk.messages, *turns)
+                return "answer"
+            if step + 1 < self._max_steps:
+                talk.add(reply_turn(response))
+                await talk.carry_out_all(calls, response.tool_calls)
+        return "max_steps"
 
     def _results_of(self, sample: Sample) -> tuple[ScriptedResult, ...] | None:
         return None if self._results is None else read_results(self._results(sample))
-
-
-def _later(sampling: Sampling) -> Sampling:
-    """Return the sampling of a reply to results: a call that was demanded has been made."""
-    if sampling.tool_choice in (None, "auto", "none"):
-        return sampling
-    return replace(sampling, tool_choice="auto")
 
 
 def _check_number(

@@ -20,6 +20,12 @@ from evalwright.tasks import schema, templates
 from evalwright.tasks.index import TaskIndex
 from evalwright.tasks.prompts import Form, Renderer, per_sample
 from evalwright.tasks.samples import Placed, RowError
+from evalwright.tasks.sandbox_keys import (
+    AGENTS,
+    TaskSandbox,
+    check_strategy_acts,
+    read_limits,
+)
 from evalwright.tasks.yaml_files import Document, plain
 from evalwright.tools.task_tools import TaskTools
 
@@ -103,6 +109,14 @@ def form_of(
         if "text" in (prompt_format, file.prompt.format):
             raise document.error(
                 ("tools",), "tools need the chat form of the prompt, not text."
+            )
+        return "chat"
+    if file.strategy is not None and file.strategy.name in AGENTS:
+        if "text" in (prompt_format, file.prompt.format):
+            raise document.error(
+                ("strategy",),
+                f"the strategy '{file.strategy.name}' needs the chat form of the prompt,"
+                " not text.",
             )
         return "chat"
     form = prompt_format if prompt_format != "auto" else file.prompt.format
@@ -320,6 +334,7 @@ def strategy_of(
     renderer: Renderer,
     scorers: Sequence[Scorer],
     tools: TaskTools | None = None,
+    sandbox: TaskSandbox | None = None,
 ) -> Strategy:
     """Make the strategy that the file names, or that of its mode, with the renderer.
 
@@ -339,6 +354,8 @@ def strategy_of(
         scorer=lambda use: _scorer(use, scorers),
         tools=tools,
         over_rows=lambda option: _over_rows(option, document, renderer),
+        sandbox=None if sandbox is None else sandbox.plan,
+        limits=read_limits(file),
     )
     name = "conversation" if has_several_turns else "single-draw"
     if mode != "generate":
@@ -363,6 +380,9 @@ def strategy_of(
             f"the strategy '{name}' offers no tools: use 'tool-loop', or 'single-draw' for"
             " the calls of the first reply.",
         )
+    check_strategy_acts(
+        file, document, tools, uses_sandbox=_uses_sandbox(strategy, name)
+    )
     drawn = getattr(strategy, "sampling", None)
     if file.answer.draws > 1 and drawn is not None and drawn.temperature == 0:
         raise document.error(
@@ -373,6 +393,14 @@ def strategy_of(
     if form == "chat":
         strategy.needs = strategy.needs | {"chat"}
     return strategy
+
+
+def _uses_sandbox(strategy: Any, name: str) -> bool:
+    """Return whether a strategy, or that of its draws, acts in a sandbox."""
+    if name in AGENTS or getattr(strategy, "uses_sandbox", False):
+        return True
+    inner = getattr(strategy, "inner", None)
+    return inner is not None and _uses_sandbox(inner, "")
 
 
 def _over_rows(

@@ -38,6 +38,15 @@ from evalwright.tasks.samples import (
     SampleMaker,
     load_samples,
 )
+from evalwright.tasks.sandbox_keys import (
+    KEYS,
+    TaskSandbox,
+    check_acting,
+    recorded_acting,
+    with_default_tools,
+    with_effort,
+)
+from evalwright.tasks.scorer_sandboxes import ScorerSandboxes, kept_columns
 from evalwright.tasks.scoring import check_scorers, metrics_of, scorers_of
 from evalwright.tasks.unreachable import AllRows, Unreachable
 from evalwright.tasks.validation import validated
@@ -77,6 +86,9 @@ def compile_task(
     """
     document = with_prompt_file(definition.document, definition.variables)
     file = with_mode_of_strategy(validated(document), document)
+    check_acting(file, document)
+    file = with_effort(with_default_tools(file))
+    file = _with_kept_columns(file, definition.variables)
     out_of_reach = (OutOfReach, MissingExtra) if may_lack_data else (OutOfReach,)
     lost: OutOfReach | MissingExtra | None = None
     try:
@@ -102,16 +114,28 @@ def compile_task(
     offered = read_tools(file.tools, document, renderer)
     if offered is not None:
         file = file.model_copy(update={"tools": offered.recorded})
+    sandbox = None if file.sandbox is None else TaskSandbox(file, document, renderer)
+    scorer_sandboxes = ScorerSandboxes(sandbox, document, scorers)
+    scorers = scorer_sandboxes.scorers
     if strategy is None:
         tools = None if offered is None else offered.tools
-        strategy = strategy_of(file, document, form, drawing, renderer, scorers, tools)
+        strategy = strategy_of(
+            file, document, form, drawing, renderer, scorers, tools, sandbox
+        )
     pool: FileSamples | None = None
     try:
         if lost is not None:
             raise lost
         if samples is None:
             samples, pool = _Data(
-                file, document, definition.variables, renderer, scorers, strategy
+                file,
+                document,
+                definition.variables,
+                renderer,
+                scorers,
+                strategy,
+                sandbox,
+                scorer_sandboxes,
             ).load()
     except out_of_reach as error:
         message = f"{error}{copies_hint(file)}"
@@ -149,8 +173,9 @@ def compile_task(
             **getattr(samples, "metadata", {}),
         },
         definition=_resolved(
-            definition, file, form, drawing, samples, pool, scorers, metrics
+            definition, file, form, drawing, samples, pool, scorers, metrics, sandbox
         ),
+        sandbox=sandbox,
         source=str(document.files[0]) if document.files else "",
     )
 
@@ -174,6 +199,18 @@ def copies_hint(file: schema.TaskFile) -> str:
         if settings
         else ""
     )
+
+
+def _with_kept_columns(
+    file: schema.TaskFile, variables: Mapping[str, Any]
+) -> schema.TaskFile:
+    """Keep the columns that scorers of a sandbox read, so that runs can be scored again."""
+    columns = kept_columns(file, variables)
+    if not columns:
+        return file
+    metadata = {**file.sample.metadata, **columns}
+    sample = file.sample.model_copy(update={"metadata": metadata})
+    return file.model_copy(update={"sample": sample})
 
 
 def _with_revisions(file: schema.TaskFile) -> schema.TaskFile:
@@ -206,6 +243,8 @@ class _Data:
         renderer: Renderer,
         scorers: tuple[Scorer, ...],
         strategy: Strategy,
+        sandbox: TaskSandbox | None,
+        scorer_sandboxes: ScorerSandboxes,
     ) -> None:
         self.file = file
         self.document = document
@@ -213,6 +252,8 @@ class _Data:
         self.renderer = renderer
         self.scorers = scorers
         self.strategy = strategy
+        self.sandbox = sandbox
+        self.scorer_sandboxes = scorer_sandboxes
         metadata = plain(file.metadata)
         self.defaults = {
             name: metadata[name]
@@ -267,10 +308,11 @@ class _Data:
     def _check(self, sample: Sample) -> bytes:
         check_sample(self.file.answer, sample, self.strategy)
         check_scorers(self.scorers, sample)
+        self.scorer_sandboxes.check(sample)
         more = self.renderer.check(sample)
         if self.renderer.shots is not None:
             self.renderer.shots.check(sample)
-        return more
+        return more if self.sandbox is None else more + self.sandbox.check(sample)
 
     def _opened(
         self,
@@ -303,7 +345,8 @@ class _Data:
             Filter(where, self.variables, self.document, where_at),
             check=check,
             duplicates=dataset.duplicates,
-            fresh=self.file.prompt.images is not None,
+            fresh=self.file.prompt.images is not None
+            or (self.sandbox is not None and self.sandbox.varies),
             recipe=plain(recipe),
             task=lambda: [
                 places,
@@ -312,6 +355,7 @@ class _Data:
                     {
                         **_identifying(self.file),
                         **recorded_strategy(self.file),
+                        **recorded_acting(self.file, self.sandbox),
                     }
                 ),
                 pool.content_hash if pool else "",
@@ -352,8 +396,9 @@ class _Data:
 def _identifying(file: schema.TaskFile) -> dict[str, Any]:
     """Return what identifies a task's checked rows; keys added later only where they are used."""
     values = file.model_dump(exclude={"strategy", "board"})
-    if values["tools"] is None:
-        del values["tools"]
+    for key in ("tools", *KEYS):
+        if values[key] is None:
+            del values[key]
     for drawing in (
         values["answer"],
         values["answer"]["text"],
@@ -374,6 +419,7 @@ def _resolved(
     pool: FileSamples | None,
     scorers: tuple[Scorer, ...],
     metrics: tuple[MetricSpec, ...],
+    sandbox: TaskSandbox | None,
 ) -> dict[str, Any]:
     """Return everything that decides prompts and scores, with defaults filled in, as plain JSON."""
     resolved = file.model_dump(exclude_none=True, exclude={"board"})
@@ -395,6 +441,7 @@ def _resolved(
         resolved["answer"] |= {"draws": file.answer.draws, **recorded_drawing(drawing)}
     resolved.pop("strategy", None)
     resolved |= recorded_strategy(file)
+    resolved |= recorded_acting(file, sandbox)
     resolved["scorers"] = [
         {"name": scorer.name, "use": scorer.kind, "options": dict(scorer.options)}
         for scorer in scorers

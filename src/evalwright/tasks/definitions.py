@@ -17,6 +17,10 @@ from evalwright.tasks import templates
 from evalwright.tasks.yaml_files import Document, KeyPath, Place, kind_of, read_document
 
 _MAX_MEMBERS = 20_000
+_MAY_BE_OF_ROWS = frozenset(
+    ("scorers", "tools", "sandbox", "files", "setup", "solution")
+)
+"""Keys whose templates read columns, or only variables of `for_each`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,8 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         below = combined.get(key)
         if key == "strategy" and isinstance(value, Mapping):
             below = _below_strategy(below, value)
+        if key == "sandbox" and isinstance(below, str):
+            below = {"backend": below}
         combined[key] = (
             merged(below, value)
             if isinstance(below, Mapping) and isinstance(value, Mapping)
@@ -244,8 +250,8 @@ def _filled(
         return value
     try:
         # A scorer may have templates of its own, over a sample and its answer; tools, and their
-        # results, may be columns of the row.
-        may_be_of_rows = path[0] in ("scorers", "tools") or (
+        # results, may be columns of the row, and so may what is in a sandbox.
+        may_be_of_rows = path[0] in _MAY_BE_OF_ROWS or (
             path[0] == "strategy" and "results" in path
         )
         if may_be_of_rows and not templates.names(value) <= variables.keys():

@@ -6,6 +6,7 @@
       - tools.json                                 a file with a list of definitions
       - weather.py                                 functions with @tool; `weather.py:NAME` for one
       - {mcp: [uvx, mcp-server-time]}              an MCP server: its command, or its address
+      - bash                                       a built-in tool that acts in the sandbox
 
 Definitions are data. Python files and servers do things on this machine, so a task file that is not
 the user's own needs permission for them (`Document.require_trust`).
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalwright.bounded import from_json
-from evalwright.core.errors import ConfigurationError, UsageError
+from evalwright.core.errors import ConfigurationError, UsageError, closest
 from evalwright.core.private import check_ordinary
 from evalwright.core.samples import Sample
 from evalwright.core.tools import ToolDefinition
@@ -33,6 +34,8 @@ from evalwright.tools.python_files import load_tools
 from evalwright.tools.task_tools import TaskTools
 
 KEY = "tools"
+SANDBOX_TOOLS = ("bash", "python", "files", "submit")
+"""Built-in tools that act in a sample's sandbox; `files` is four tools."""
 MAX_FILE_BYTES = 16 << 20
 """Most bytes of a file of definitions."""
 
@@ -58,6 +61,7 @@ class _Parts:
     of_rows: list[Callable[[Sample], Sequence[ToolDefinition]]] = field(
         default_factory=list
     )
+    built_in: list[str] = field(default_factory=list)
     recorded: list[Any] = field(default_factory=list)
 
 
@@ -97,6 +101,7 @@ def read_tools(
             parts.functions,
             parts.servers,
             row_definitions if parts.of_rows else None,
+            parts.built_in,
         )
     except ConfigurationError as error:
         raise document.error((KEY,), str(error)) from None
@@ -123,6 +128,11 @@ def _read_entry(
     elif templates.is_template(entry):
         parts.of_rows.append(_definitions_of_rows(entry, at, document, renderer))
         parts.recorded.append(entry)
+    elif isinstance(entry, str) and entry in SANDBOX_TOOLS:
+        if entry in parts.built_in:
+            raise ConfigurationError(f"The built-in tool '{entry}' is named twice.")
+        parts.built_in.append(entry)
+        parts.recorded.append(entry)
     elif isinstance(entry, str) and entry.endswith(".json"):
         definitions = _read_definitions_file(entry, at, document)
         parts.definitions += definitions
@@ -134,10 +144,13 @@ def _read_entry(
         _add_python(parts, entry, "", at, document)
     else:
         what = f"'{entry[:80]}'" if isinstance(entry, str) else kind_of(entry)
+        near = closest(entry, SANDBOX_TOOLS, 1) if isinstance(entry, str) else []
+        hint = f" Did you mean '{near[0]}'?" if near else ""
         raise ConfigurationError(
             "A tool is a definition ({name: ..., description: ..., parameters: ...}), a"
-            ' template over a column ("{{ tools }}"), a file (.json, .py) or a server'
-            f" ({{mcp: ...}}), not {what}."
+            ' template over a column ("{{ tools }}"), a file (.json, .py), a server'
+            " ({mcp: ...}) or one of the built-in"
+            f" {', '.join(SANDBOX_TOOLS)}, not {what}.{hint}"
         )
 
 

@@ -410,6 +410,71 @@ def _named_use(value: Any, kind: str, own_keys: tuple[str, ...]) -> Any:
     return {"name": label, "use": name, **table, "options": options}
 
 
+class SandboxBounds(Part):
+    """What programs in a sandbox may use."""
+
+    seconds: float = Field(default=60.0, gt=0, le=86_400)
+    memory_mb: int = Field(default=1024, ge=16, le=1 << 24)
+    processes: int = Field(default=128, ge=2, le=1 << 20)
+    disk_mb: int = Field(default=256, ge=1, le=1 << 24)
+    output_kb: int = Field(default=1024, ge=1, le=1 << 16)
+
+
+class SandboxUse(Part):
+    """The sandbox in which a model acts. `image` and `environment` may be templates over rows."""
+
+    backend: Text = "jail"
+    image: Text = ""
+    network: bool = False
+    folder: Text = "/work"
+    environment: dict[Text, Text] = Field(default_factory=dict)
+    limits: SandboxBounds = Field(default_factory=SandboxBounds)
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return {"backend": value} if isinstance(value, str) else value
+
+    @field_validator("folder", mode="after")
+    @classmethod
+    def _is_absolute(cls, value: str) -> str:
+        if why := why_no_path(value) or ("" if value.startswith("/") else _RELATIVE):
+            raise ValueError(f"the sandbox's folder {why}: '{value[:80]}'")
+        return value
+
+    @field_validator("environment", mode="after")
+    @classmethod
+    def _names(cls, value: dict[str, str]) -> dict[str, str]:
+        for name in value:
+            if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+                raise ValueError(f"'{name[:80]}' cannot be the name of a variable")
+        return value
+
+
+_RELATIVE = "is an absolute path, such as /work"
+MAX_PATH_CHARS = 1_000
+"""Most characters of a path in a sandbox."""
+
+
+def why_no_path(path: str) -> str:
+    """Return why a text cannot be a path in a sandbox, for a message; "" if it can."""
+    if not path.strip("/.") or len(path) > MAX_PATH_CHARS:
+        return f"names a file or folder, in at most {MAX_PATH_CHARS:,} characters"
+    if ".." in path.split("/") or not path.isprintable():
+        return "has no '..' and no control characters"
+    return ""
+
+
+class ActingLimits(Part):
+    """How long a model may act; null for no limit."""
+
+    messages: int | None = Field(default=50, ge=1, le=100_000)
+    tokens: int | None = Field(default=None, ge=1)
+    dollars: float | None = Field(default=None, gt=0)
+    seconds: float | None = Field(default=None, gt=0)
+
+
 class TaskFile(Part):
     """The whole task file, after `include` and `for_each`."""
 
@@ -424,6 +489,13 @@ class TaskFile(Part):
     answer: Answer = Field(default_factory=Answer)
     # A template over rows, or a list of definitions, files and servers (`tasks.offered_tools`).
     tools: Any = None
+    # What a model acts in, and how long it may (`tasks.sandbox_keys`).
+    sandbox: SandboxUse | None = None
+    # Path in the sandbox -> content or {from: folder or file}; or a template that gives these.
+    files: dict[Text, Any] | str | None = None
+    setup: Text | None = None
+    solution: Text | None = None
+    limits: ActingLimits | None = None
     strategy: StrategyUse | None = None
     scorers: list[ScorerUse] | None = None
     metrics: list[MetricUse] | None = None
@@ -461,6 +533,9 @@ PARTS: dict[tuple[str, ...], type[Part]] = {
     ("answer",): Answer,
     ("answer", "text"): Drawing,
     ("answer", "chat"): Drawing,
+    ("sandbox",): SandboxUse,
+    ("sandbox", "limits"): SandboxBounds,
+    ("limits",): ActingLimits,
 }
 """The model of each place in the file, to suggest what an unknown key may have meant."""
 

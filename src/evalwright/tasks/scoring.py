@@ -42,6 +42,22 @@ OUTCOME_READERS = ("words", "consistency")
 OUTCOME_OPTIONS = ("least_words", "refusals", "validity")
 
 
+def default_scorers(file: schema.TaskFile) -> list[schema.ScorerUse]:
+    """Return the scorers of a task that names none."""
+    name = DEFAULTS[file.answer.mode][0]
+    return [schema.ScorerUse.model_construct(name=name, use=name, options={})]
+
+
+def default_metrics(scorers: Sequence[schema.ScorerUse]) -> list[schema.MetricUse]:
+    """Return the metric of the first scorer, for a task that names scorers and no metrics."""
+    from evalwright.metrics.registry import usual_metric
+
+    name = usual_metric(scorers[0].use, scorers[0].options)
+    return [
+        schema.MetricUse.model_construct(name=None, use=name, scorer=None, options={})
+    ]
+
+
 def scorers_of(file: schema.TaskFile, document: Document) -> tuple[Scorer, ...]:
     """Bind the task's scorers.
 
@@ -52,8 +68,7 @@ def scorers_of(file: schema.TaskFile, document: Document) -> tuple[Scorer, ...]:
 
     uses = file.scorers
     if uses is None:
-        name = DEFAULTS[file.answer.mode][0]
-        uses = [schema.ScorerUse.model_construct(name=name, use=name, options={})]
+        uses = default_scorers(file)
     bound: dict[str, Scorer] = {}
     answers = next((use.options for use in uses if use.use == OUTCOME), {})
     shared = {name: plain(answers[name]) for name in OUTCOME_OPTIONS if name in answers}

@@ -135,12 +135,17 @@ class Document:
         place = self.place(path)
         return place.file.parent if place else self.base
 
-    def allowed(self, path: KeyPath, file: Path) -> Path:
+    def allowed(self, path: KeyPath, file: Path, *, beside: bool = False) -> Path:
         """Return a file that is named at `path`, if this document may read it.
 
         A task file reads what is in its folder, the working folder and those of $EVALWRIGHT_TASKS,
         and nothing hidden there; one in a folder that the user trusts reads any file, and so do
         overrides and Python.
+
+        Args:
+            path: the place.
+            file: the file or folder.
+            beside: whether the task file's own folder is the only one.
 
         Raises:
             TaskError: it may not.
@@ -150,10 +155,11 @@ class Document:
             path[:length] in self.bases for length in range(1, len(path) + 1)
         ):
             return file
-        folders = map(
-            Path, filter(None, os.environ.get("EVALWRIGHT_TASKS", "").split(os.pathsep))
-        )
-        if is_within(file, place.file.parent, Path.cwd(), *folders):
+        folders = [place.file.parent]
+        if not beside:
+            named = os.environ.get("EVALWRIGHT_TASKS", "").split(os.pathsep)
+            folders += [Path.cwd(), *map(Path, filter(None, named))]
+        if is_within(file, *folders):
             return file
         if any(
             place.file.resolve().is_relative_to(folder.resolve())
@@ -161,9 +167,10 @@ class Document:
         ):
             self.trust.used = True
             return file
+        where = "" if beside else " and the working folder"
         raise self.error(
             path,
-            f"'{shown_path(file)}' is outside of this file's folder and the working folder"
+            f"'{shown_path(file)}' is outside of this file's folder{where}"
             " (links followed), or hidden there, so it is not read. If you trust the"
             f" task files in '{shown_path(place.file.parent)}', add --trust"
             f" '{shown_path(place.file.parent)}'.",

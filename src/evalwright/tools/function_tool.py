@@ -22,6 +22,8 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import copy_context
+from hashlib import blake2b
+from types import CodeType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from evalwright.core.errors import ConfigurationError
@@ -78,6 +80,16 @@ class FunctionTool(Generic[Parameters, Returned]):
     def __repr__(self) -> str:
         return f"<tool '{self.name}'>"
 
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the function's code, and of the file of tools that it was loaded from."""
+        code = getattr(inspect.unwrap(self.function), "__code__", None)
+        described = [self.__module__, self.definition.parameters, _code_parts(code)]
+        text = json.dumps(described, ensure_ascii=False, default=repr)
+        return blake2b(
+            text.encode("utf-8", "surrogatepass"), digest_size=16
+        ).hexdigest()
+
     def read_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Check the arguments of a call, and return them as the function takes them.
 
@@ -85,6 +97,16 @@ class FunctionTool(Generic[Parameters, Returned]):
             ValueError: they do not fit; the message is for the model.
         """
         return self._types.read(arguments)
+
+
+def _code_parts(code: Any) -> Any:
+    """Return what a function's code does as plain JSON, equal in every process of one Python."""
+    if isinstance(code, CodeType):
+        constants = [_code_parts(constant) for constant in code.co_consts]
+        return [code.co_code.hex(), list(code.co_names), constants]
+    if isinstance(code, frozenset):
+        return sorted(map(repr, code))
+    return repr(code)
 
 
 @overload
@@ -164,6 +186,10 @@ class FunctionTools(ToolSource):
     ) -> None:
         self.label = label or "Python functions"
         self._tools = {function_tool.name: function_tool for function_tool in tools}
+
+    def fingerprint(self, name: str) -> str:
+        """Return a digest of the function's code, and of the file that it was loaded from."""
+        return self._tools[name].fingerprint if name in self._tools else self.label
 
     async def start(self) -> Sequence[ToolDefinition]:
         """Return the definitions."""

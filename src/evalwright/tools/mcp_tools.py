@@ -30,6 +30,7 @@ from evalwright.tools.mcp_process import ServerProcess
 from evalwright.tools.mcp_settings import McpServer
 from evalwright.tools.toolbox import (
     CALL_SECONDS,
+    Effects,
     ToolOutput,
     ToolSource,
     source_failure,
@@ -71,6 +72,8 @@ class McpTools(ToolSource):
         call_seconds: most seconds of one call, after which the session is of no use.
     """
 
+    effects: Effects = "session"
+
     def __init__(self, server: McpServer, call_seconds: float = CALL_SECONDS) -> None:
         self.label = server.label
         self._server = server
@@ -85,6 +88,10 @@ class McpTools(ToolSource):
         self._closing = asyncio.Event()
         self._slots: asyncio.Semaphore | None = None
         self.is_usable = True
+
+    def fingerprint(self, name: str) -> str:
+        """Return the server's settings."""
+        return f"{self._server!r} {name}"
 
     async def start(self) -> Sequence[ToolDefinition]:
         """Start the server or connect to it, and return its tools.

@@ -13,7 +13,7 @@ from typing import Any
 
 from evalwright.core.errors import ConfigurationError, check_known
 from evalwright.core.tools import ToolDefinition
-from evalwright.tools.toolbox import ToolOutput, ToolSource
+from evalwright.tools.toolbox import Effects, ToolOutput, ToolSource
 
 _KEYS = ("arguments", "is_error", "name", "result")
 
@@ -108,6 +108,7 @@ class ScriptedResults(ToolSource):
     """Answers the calls of one conversation from a list of results."""
 
     label = "the row's results"
+    effects: Effects = "none"
 
     def __init__(self, results: Sequence[ScriptedResult]) -> None:
         self._results = list(results)

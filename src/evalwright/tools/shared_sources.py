@@ -42,6 +42,10 @@ class SharedTools(ToolSource):
         self._make = make
         self._session: SharedSession | None = None
 
+    def fingerprint(self, name: str) -> str:
+        """Return the server's settings."""
+        return f"{self._key[1]} {name}"
+
     async def start(self) -> Sequence[ToolDefinition]:
         """Start the server unless it runs, and return its tools."""
         place = (asyncio.get_running_loop(), self._key)

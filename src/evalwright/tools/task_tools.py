@@ -10,6 +10,11 @@ from evalwright.core.samples import Sample
 from evalwright.core.tools import ToolDefinition
 from evalwright.tools.function_tool import FunctionTool, FunctionTools
 from evalwright.tools.mcp_settings import McpServer
+from evalwright.tools.sandbox_tools import (
+    SandboxTools,
+    StartedSandbox,
+    definitions_of,
+)
 from evalwright.tools.scripted_results import ScriptedResult, ScriptedResults
 from evalwright.tools.toolbox import DefinedTools, Toolbox, ToolSource
 
@@ -25,9 +30,12 @@ class TaskTools:
         functions: Python functions.
         servers: MCP servers.
         row_definitions: returns the definitions that a row lists; None if rows list none.
+        sandbox_tools: names of built-in tools (`sandbox_tools.BUILT_IN`), which act in the sample's
+            sandbox or end its trajectory.
 
     Raises:
         ConfigurationError: two tools share a name.
+        UnknownName: there is no such built-in tool.
     """
 
     def __init__(
@@ -36,13 +44,16 @@ class TaskTools:
         functions: Sequence[FunctionTool[..., Any]] = (),
         servers: Sequence[McpServer] = (),
         row_definitions: Callable[[Sample], Sequence[ToolDefinition]] | None = None,
+        sandbox_tools: Sequence[str] = (),
     ) -> None:
         self._definitions = tuple(definitions)
         self._functions = tuple(functions)
         self._row_definitions = row_definitions
         self.servers = tuple(servers)
+        self.sandbox_tools = tuple(sandbox_tools)
         functions_as_tools = (function_tool.definition for function_tool in functions)
-        self._of_task = (*self._definitions, *functions_as_tools)
+        built_in = definitions_of(self.sandbox_tools)
+        self._of_task = (*built_in, *self._definitions, *functions_as_tools)
         _check_names(self._of_task)
 
     @property
@@ -81,6 +92,7 @@ class TaskTools:
         *,
         call_seconds: float,
         result_chars: int,
+        sandbox: StartedSandbox | None = None,
     ) -> Toolbox:
         """Make the toolbox of a sample, which is to be opened.
 
@@ -90,10 +102,13 @@ class TaskTools:
                 answered by them alone.
             call_seconds: most seconds of one call.
             result_chars: most characters of a result.
+            sandbox: returns the sample's sandbox; None if the task has none.
         """
         sources: list[ToolSource] = []
         if results is not None:
             sources.append(ScriptedResults(results))
+        if self.sandbox_tools:
+            sources.append(SandboxTools(self.sandbox_tools, sandbox, result_chars))
         row_definitions = (
             () if self._row_definitions is None else self._row_definitions(sample)
         )

@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from evalwright.core.errors import (
     EvalwrightError,
@@ -66,14 +66,40 @@ class ToolResult:
     seconds: float = 0.0
 
 
+Effects = Literal["none", "outside", "session", "sandbox"]
+"""Where the effects of a source's calls are.
+
+"none": nowhere; a call may be made again. "outside": elsewhere, and for good. "session": in what
+was started for this conversation, and ends with it. "sandbox": in the sample's sandbox.
+"""
+
+
 class ToolSource:
     """One kind of tools, for one conversation; a base class.
 
     Attributes:
         label: what messages call it, such as "the file weather.py".
+        effects: where the effects of its calls are.
+        grace_seconds: how much later the toolbox stops a call that the source ends itself.
     """
 
     label: str = ""
+    effects: Effects = "outside"
+    grace_seconds: float = 0.0
+
+    def effects_of(self, name: str) -> Effects:
+        """Return where the effects of a tool's calls are."""
+        return self.effects
+
+    def fingerprint(self, name: str) -> str:
+        """Return what tells one tool from another that could give other results.
+
+        Stored results of a call are those of the same tool only.
+
+        Args:
+            name: one of the tools.
+        """
+        return self.label
 
     async def start(self) -> Sequence[ToolDefinition]:
         """Get ready for calls, and return the definitions of the tools.
@@ -96,6 +122,18 @@ class ToolSource:
         """
         raise NotImplementedError
 
+    async def call_within(
+        self, name: str, arguments: dict[str, Any], seconds: float
+    ) -> ToolOutput:
+        """Carry out one call, as `call`.
+
+        Args:
+            name: one of the tools.
+            arguments: a mapping, not checked yet.
+            seconds: when the toolbox stops it, for sources that can end a call better themselves.
+        """
+        return await self.call(name, arguments)
+
     def answers(self, name: str) -> bool:
         """Return whether it answers calls of a tool that another source defines."""
         return False
@@ -106,6 +144,8 @@ class ToolSource:
 
 class DefinedTools(ToolSource):
     """Definitions alone: nothing runs such tools, and scripted results may answer their calls."""
+
+    effects: Effects = "none"
 
     def __init__(self, definitions: Iterable[ToolDefinition], label: str = "") -> None:
         self.definitions = tuple(definitions)
@@ -172,11 +212,26 @@ class Toolbox:
     ) -> None:
         await self._stop()
 
-    async def call(self, call: ToolCall) -> ToolResult:
+    def source_of(self, name: str) -> ToolSource | None:
+        """Return the source that carries out calls of a tool, None if there is no such tool."""
+        source = self._source_by_name.get(name)
+        if source is None:
+            return None
+        return next(
+            (scripted for scripted in self._sources if scripted.answers(name)), source
+        )
+
+    @property
+    def bounds(self) -> tuple[float, int]:
+        """Most seconds of a call, and most characters of its result."""
+        return self._call_seconds, self._result_chars
+
+    async def call(self, call: ToolCall, seconds: float | None = None) -> ToolResult:
         """Carry out a call of a model.
 
         Args:
             call: the call as the model wrote it.
+            seconds: most seconds, where these are fewer than those of the toolbox.
 
         Returns:
             The result. What is wrong with the call, or went wrong in the tool, is a result with
@@ -186,30 +241,30 @@ class Toolbox:
             RequestFailed: the tool's source can no longer be used.
         """
         started = time.perf_counter()
-        output = await self._output(call)
+        most_seconds = self._call_seconds
+        if seconds is not None:
+            most_seconds = min(seconds, most_seconds)
+        output = await self._output(call, most_seconds)
         return ToolResult(
             result_text(output.text, self._result_chars),
             output.is_error,
             time.perf_counter() - started,
         )
 
-    async def _output(self, call: ToolCall) -> ToolOutput:
-        source = self._source_by_name.get(call.name)
+    async def _output(self, call: ToolCall, seconds: float) -> ToolOutput:
+        source = self.source_of(call.name)
         if source is None:
             return ToolOutput(self._unknown(call.name), is_error=True)
-        source = next(
-            (other for other in self._sources if other.answers(call.name)), source
-        )
         try:
             arguments = call.parsed()
-            async with asyncio.timeout(self._call_seconds) as limit:
-                return await source.call(call.name, arguments)
+            async with asyncio.timeout(seconds + source.grace_seconds) as limit:
+                return await source.call_within(call.name, arguments, seconds)
         except TimeoutError as error:
             if not limit.expired():
                 return ToolOutput(error_text(error), is_error=True)
             return ToolOutput(
                 f"The call of '{call.name}' was stopped: it took longer than"
-                f" {self._call_seconds:g} seconds.",
+                f" {seconds:g} seconds.",
                 is_error=True,
             )
         except ValueError as error:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,8 @@ from evalwright.models.model_interface import LocalModel, Model, RemoteModel
 from evalwright.models.remote.prices import Price, warn_if_old
 from evalwright.runs.measurements import Measured, Pace
 from evalwright.statistics import mean_interval
+from evalwright.strategies.limits import Limits
+from evalwright.tasks.sandbox_keys import AGENTS
 
 SPENT_FIELDS = ("requests", "input_tokens", "output_tokens", "money")
 """What the forecasts of models and of judges both have."""
@@ -191,6 +193,8 @@ def _forecast_requests(model_basis: ModelBasis, n_all: int, level: float) -> Amo
             return mean_amount(
                 source.requests, _measured_basis(source), level, population
             )
+    if model_basis.prompts.limits is not None:
+        return _acting_amount(model_basis.prompts, "requests", "messages", 1.0)
     return _amount_from_prompts(
         model_basis.prompts,
         model_basis.prompts.requests,
@@ -205,6 +209,8 @@ def _forecast_input_tokens(model_basis: ModelBasis, n_all: int, level: float) ->
     own_run = model_basis.own_run
     if own_run is not None and own_run.counts_tokens:
         return mean_amount(own_run.input_tokens, _measured_basis(own_run), level, n_all)
+    if prompts.limits is not None:
+        return _acting_amount(prompts, "tokens", "tokens")
     amount = _amount_from_prompts(
         prompts, prompts.input_tokens, prompts.counted_by, n_all, level
     )
@@ -231,6 +237,8 @@ def _forecast_output_tokens(model_basis: ModelBasis, n_all: int, aim: Aim) -> Am
             return mean_amount(
                 source.output_tokens, _measured_basis(source) + whose, level, population
             )
+    if model_basis.prompts.limits is not None:
+        return _acting_amount(model_basis.prompts, "tokens", "tokens")
     most = model_basis.prompts.most_out
     if most is None:
         return Amount(
@@ -287,6 +295,9 @@ def _forecast_money(
         ]
         costs.append(Amount(price.request))
         amount = sum_amounts(costs if price.output else [costs[0], costs[2]])
+        limits = model_basis.prompts.limits
+        if limits is not None and limits.get("dollars") and not amount.is_known:
+            return _acting_amount(model_basis.prompts, "US dollars", "dollars")
         price_text = (
             f"${price.input:g} in and ${price.output:g} out for a million tokens"
         )
@@ -386,6 +397,8 @@ class TaskPrompts:
         stored: how many requests the store can answer; None unless all requests were built.
         own_share: the share of these requests that are sent for this prompt: not those that are
             equal to an earlier one of the same model.
+        limits: how long the model may act on an item; None where it does not act. Only the first
+            request of each item is then known.
     """
 
     requests: tuple[int, ...]
@@ -396,6 +409,7 @@ class TaskPrompts:
     counted_by: str
     stored: int | None
     own_share: float = 1.0
+    limits: Mapping[str, float | None] | None = None
 
 
 def read_prompts(
@@ -466,6 +480,35 @@ def read_prompts(
         counted_by,
         stored if every and task.draws == 1 else None,
         (sum(requests) - n_repeated) / sum(requests) if requests else 1.0,
+        _acting_limits(task),
+    )
+
+
+def _acting_limits(task: Task) -> Mapping[str, float | None] | None:
+    """Return how long the model may act on a sample; None if the task's models do not act."""
+    strategy = task.definition.get("strategy")
+    name = strategy.get("name") if isinstance(strategy, Mapping) else ""
+    if name not in AGENTS:
+        return None
+    limits: Any = task.definition.get("limits")
+    if limits is None:
+        limits = {"messages": Limits().messages}
+    return dict(limits)
+
+
+def _acting_amount(
+    prompts: TaskPrompts, unit: str, limit: str, least: float = 0.0
+) -> Amount:
+    """Return an amount of which only the limit of the model's acting is known."""
+    most = (prompts.limits or {}).get(limit)
+    if most is None:
+        return Amount(None, basis="the model acts until it is done")
+    return Amount(
+        None,
+        least,
+        float(most),
+        f"the model acts until it is done: at most {most:,g} {unit} for an item"
+        f" (`limits.{limit}`)",
     )
 
 

@@ -4,5 +4,5 @@ material: a task read once, with samples, questions as rendered, and requests ex
 would be sent. asking: runs the strategy on scripted replies, to score the gold answer, or an
 answer that ignores the question. gold, ignorance, texts, labels, shots, prompts, metadata: one
 subject each, from Material to findings. extraction: with a run, whether answers can be read.
-examining: all checks in order.
+acting: tasks with a sandbox. examining: all checks in order.
 """

@@ -24,6 +24,7 @@ from evalwright.core.requests import (
 from evalwright.core.responses import Response, TokenLogProb
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tasks import Task
+from evalwright.sandboxes.protocol import SandboxFailed
 from evalwright.strategies.sampling import TARGET
 
 PLACEHOLDER = "(the model's answer)"
@@ -175,6 +176,8 @@ async def collect_requests(task: Task, sample: Sample) -> list[Request]:
             tokens=(token,),
         )
 
+    if task.sandbox is not None:
+        return [await _first_request(task, sample)]
     try:
         await task.strategy(sample, ask, 0)
     except RequestFailed:
@@ -182,6 +185,33 @@ async def collect_requests(task: Task, sample: Sample) -> list[Request]:
             # Otherwise a placeholder is no verdict, and all requests are collected.
             raise
     return sent
+
+
+class _Enough(Exception):
+    """The first request of a sample is known."""
+
+
+async def _first_request(task: Task, sample: Sample) -> Request:
+    """Return the first request of a sample whose model acts: nothing is started for it."""
+    sent: list[Request] = []
+
+    async def ask(role: str, request: Request) -> Response:
+        sent.append(request)
+        raise _Enough
+
+    strategy: Any = task.strategy
+    name = task.definition.get("strategy", {}).get("name")
+    if name != "agent-command":  # its requests are made by a program in the sandbox
+        try:
+            await strategy(sample, ask, 0)
+        except _Enough:
+            return sent[0]
+        except SandboxFailed:
+            pass  # this machine has no such sandbox
+    tools = getattr(strategy, "tools", None)
+    offered = () if tools is None else tools.checked(sample)
+    request: Request = strategy.sampling.request(strategy.render(sample), 0, offered)
+    return request
 
 
 async def answer_sample(task: Task, sample: Sample, ask: Ask) -> Answer:

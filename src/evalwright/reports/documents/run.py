@@ -36,6 +36,8 @@ from evalwright.reports.text import inert, shorten
 from evalwright.runs.reader import Run
 from evalwright.runs.results import MetricResult, TaskResult, faults_in_words, trees_of
 from evalwright.runs.stopping import ended_early
+from evalwright.runs.trajectories import KEY as TRAJECTORIES
+from evalwright.runs.trajectories import interruption_sentences, trajectory_words
 from evalwright.runs.writer import RUN_FILE, Growing
 from evalwright.statistics import Estimate
 
@@ -686,6 +688,7 @@ def usage_facts(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             f"{numbers.counted(saved, 'draw')} saved because votes were decided"
         )
     yield "Requests", ", ".join(requests)
+    yield from _trajectory_facts(usage.get("answers", {}).get(TRAJECTORIES, {}))
     token_counts: Mapping[str, int] = usage.get("usage", {})
     of_answers: Mapping[str, int] = {
         name: usage.get("answers", {}).get(name, 0)
@@ -720,6 +723,13 @@ def usage_facts(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         )
         alone = f", without {_role_list(roles)}" if roles else ""
         yield "Cost of the answers", numbers.money(cost) + alone + words
+
+
+def _trajectory_facts(tally: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if words := trajectory_words(tally):
+        yield "Trajectories", words
+    if sentences := interruption_sentences(tally):
+        yield "After interruptions", " ".join(sentences)
 
 
 def _role_list(roles: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 from evalwright.core.errors import ConfigurationError
+from evalwright.sandboxes.container_engine import isolation_flags
 from evalwright.scorers.code.processes import NoSandbox, Process
 
 _INSIDE = Path(__file__).with_name("_inside.py")
@@ -102,19 +103,13 @@ def build_command(
         f"--name={name}",
         "--network=none",
         "--read-only",
-        "--cap-drop=all",
-        "--security-opt=no-new-privileges",
+        *isolation_flags(megabytes, processes=64),
         "--user=65534:65534",
-        "--ipc=private",
-        "--pids-limit=64",
-        f"--memory={megabytes}m",
-        f"--memory-swap={megabytes}m",
         "--cpus=1",
         f"--ulimit=cpu={seconds}:{seconds}",
         "--ulimit=nofile=64:64",
         "--ulimit=core=0:0",
         "--ulimit=fsize=0:0",
-        "--log-driver=none",
         "--workdir=/",
         "--entrypoint=python3",
         image,
