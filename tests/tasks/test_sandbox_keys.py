@@ -15,6 +15,8 @@ import yaml
 from evalwright import load_task
 from evalwright.core.errors import DatasetError, TaskError
 from evalwright.core.tasks import Task
+from evalwright.evaluation.configuration import Configuration
+from evalwright.evaluation.needs import files_of
 from evalwright.evaluation.resolving import run_identity
 from evalwright.sandboxes.plan import SandboxPlan
 from evalwright.strategies.limits import Limits
@@ -123,19 +125,17 @@ def test_all_is_in_the_definition_and_in_the_identity(folder: Path) -> None:
     assert task.definition["files"]["/work/app.py"] == "{{ app }}"
     assert set(task.definition["files"]["/work/data"]) == {"from", "sha256"}
     assert task.definition["limits"]["messages"] is None
-    identities = {
-        identity(load(folder, **{**full, **change}))
-        for change in (
-            {},
-            {"files": None},
-            {"setup": "false"},
-            {"solution": "true"},
-            {"limits": {}},
-            {"limits": {"messages": 49}},
-            {"sandbox": {"limits": {"seconds": 61}}},
-            {"sandbox": {"folder": "/other"}},
-        )
-    }
+    changes: list[dict[str, Any]] = [
+        {},
+        {"files": None},
+        {"setup": "false"},
+        {"solution": "true"},
+        {"limits": {}},
+        {"limits": {"messages": 49}},
+        {"sandbox": {"limits": {"seconds": 61}}},
+        {"sandbox": {"folder": "/other"}},
+    ]
+    identities = {identity(load(folder, **{**full, **change})) for change in changes}
     (folder / "data" / "x").write_text("2")
     identities.add(identity(load(folder, **full)))
     (folder / "data" / "x").chmod(0o755)
@@ -376,3 +376,18 @@ def test_trust_of_a_document(folder: Path, own_folder: Path) -> None:
         load_task(path)
     task = load_task(path, trust=[folder])
     assert contents(plan_of(task)) == {"/x": b"1"}
+
+
+def test_what_a_task_copies_is_among_the_files_that_a_run_needs(folder: Path) -> None:
+    for name in ("data", "tests"):
+        (folder / name / "a").mkdir(parents=True)
+        (folder / name / "a" / "x").write_text("1")
+    rows = ROWS[:1]
+    path = write(
+        folder,
+        dataset={"rows": rows},
+        files={"/work": {"from": "data/{{ id }}"}},
+        scorers=[{"command": {"run": "true", "files": {"/t": {"from": "tests/"}}}}],
+    )
+    configuration = Configuration(tasks=(str(path),), models=())
+    assert {"theirs/data/**", "theirs/tests/**"} <= set(files_of(configuration))

@@ -19,6 +19,7 @@ from evalwright.models.remote.keys import key_variables
 from evalwright.models.remote.providers import Provider, find, may_have_keys
 from evalwright.runs.accepted_failures import is_id_file
 from evalwright.tasks.definitions import Definition
+from evalwright.tasks.folder_files import FROM, fixed_folder
 from evalwright.tasks.dialects import named
 from evalwright.tasks.loading import find_definitions, names_like
 from evalwright.tasks.overrides import nested
@@ -159,7 +160,30 @@ def _files_of_task(definition: Any) -> list[Path]:
         for path in FILES
         for name in _names_at(document.value, path)
     ]
-    return [*document.files, *data_files]
+    copied = [
+        document.folder(path) / name for path, name in _copied_folders(document.value)
+    ]
+    copied = [path / "**" if path.is_dir() else path for path in copied]
+    return [*document.files, *data_files, *copied]
+
+
+def _copied_folders(
+    node: Any, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Find the folders that a task copies into sandboxes: of a template, its fixed part."""
+    if not path:
+        for key in ("files", "scorers"):
+            yield from _copied_folders(node.get(key), (key,))
+    elif isinstance(node, Mapping):
+        if path[0] in ("files", "scorers") and isinstance(node.get(FROM), str):
+            folder, _ = fixed_folder(node[FROM])
+            yield path, folder
+            return
+        for key, inner in node.items():
+            yield from _copied_folders(inner, (*path, key))
+    elif isinstance(node, list):
+        for index, inner in enumerate(node):
+            yield from _copied_folders(inner, (*path, index))
 
 
 def _named_in(settings: Mapping[str, Any]) -> list[str]:

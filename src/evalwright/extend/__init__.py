@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evalwright.bounded import Process as LimitedProcess
     from evalwright.bounded import Raised as RaisedInProcess
     from evalwright.bounded import call as call_with_limits
-    from evalwright.core.ask import abilities_of, options_of, refusal_of
+    from evalwright.core.ask import Ask, abilities_of, options_of, refusal_of
     from evalwright.core.errors import (
         AbilityError,
         ConfigurationError,
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from evalwright.core.secrets import remember_within as remember_secrets
     from evalwright.core.tasks import MetricSpec, Scored, Scorer, Strategy
     from evalwright.core.text import printable
+    from evalwright.core.tool_calls import ToolCall
     from evalwright.engine.outside_runs import ask_outside_run
     from evalwright.evaluation.origins import arguments_needing_trust
     from evalwright.evaluation.processes import check_one_process
@@ -104,6 +105,7 @@ if TYPE_CHECKING:
     from evalwright.runs.simulations import refuse_left_out as require_scores
     from evalwright.runs.writer import to_json
     from evalwright.sandboxes.backends import register_backend as register_sandbox
+    from evalwright.sandboxes.plan import PlannedFile, SandboxPlan
     from evalwright.sandboxes.protocol import (
         Executed,
         Sandbox,
@@ -126,7 +128,9 @@ if TYPE_CHECKING:
     from evalwright.scorers.reading import reader as bind_reader
     from evalwright.scorers.registry import bind as bind_scorer
     from evalwright.scorers.registry import with_language_penalty
+    from evalwright.scorers.sandbox.state import acted_in
     from evalwright.scorers.text.spoken import spoken as language_share
+    from evalwright.strategies.limits import Limits as AgentLimits
     from evalwright.strategies.registry import bind as bind_strategy
     from evalwright.strategies.sampling import (
         TARGET,
@@ -174,7 +178,7 @@ _NAMES = {
         "LimitExceeded Process:LimitedProcess Raised:RaisedInProcess"
         " call:call_with_limits"
     ),
-    "core.ask": "abilities_of options_of refusal_of",
+    "core.ask": "Ask abilities_of options_of refusal_of",
     "core.errors": (
         "AbilityError ConfigurationError DatasetError MissingExtra ModelError"
         " OutOfReach RequestError RunError ScoringError TaskError UnknownName"
@@ -194,6 +198,7 @@ _NAMES = {
     ),
     "core.tasks": "MetricSpec Scored Scorer Strategy",
     "core.text": "printable",
+    "core.tool_calls": "ToolCall",
     "engine.outside_runs": "ask_outside_run",
     "evaluation.origins": "arguments_needing_trust",
     "evaluation.processes": "check_one_process",
@@ -226,6 +231,7 @@ _NAMES = {
     "runs.simulations": "refuse_left_out:require_scores",
     "runs.writer": "to_json",
     "sandboxes.backends": "register_backend:register_sandbox",
+    "sandboxes.plan": "PlannedFile SandboxPlan",
     "sandboxes.protocol": (
         "Executed Sandbox SandboxBackend SandboxFailed SandboxLimits SandboxPathError"
         " SandboxSettings Snapshot SnapshotMissing"
@@ -240,6 +246,8 @@ _NAMES = {
     "scorers.reading": "reader:bind_reader",
     "scorers.registry": "bind:bind_scorer with_language_penalty",
     "scorers.text.spoken": "spoken:language_share",
+    "scorers.sandbox.state": "acted_in",
+    "strategies.limits": "Limits:AgentLimits",
     "strategies.registry": "bind:bind_strategy",
     "strategies.sampling": "Sampling TARGET answer_from log_likelihood_of",
     "strategies.several": "gather_all",
@@ -288,7 +296,9 @@ __all__ = [
     "UNREADABLE",
     "Ability",
     "AbilityError",
+    "AgentLimits",
     "AnsweredItem",
+    "Ask",
     "CommandLine",
     "ConfigurationError",
     "DatasetError",
@@ -312,6 +322,7 @@ __all__ = [
     "MissingExtra",
     "ModelError",
     "OutOfReach",
+    "PlannedFile",
     "Prompt",
     "RaisedInProcess",
     "Request",
@@ -326,6 +337,7 @@ __all__ = [
     "SandboxFailed",
     "SandboxLimits",
     "SandboxPathError",
+    "SandboxPlan",
     "SandboxSettings",
     "Scored",
     "ScoredBody",
@@ -342,9 +354,11 @@ __all__ = [
     "TaskTally",
     "TerminalProgress",
     "TokenLogProb",
+    "ToolCall",
     "TreeNode",
     "UnknownName",
     "abilities_of",
+    "acted_in",
     "analyse_answers",
     "answer_from",
     "arguments_needing_trust",

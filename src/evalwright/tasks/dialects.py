@@ -25,6 +25,7 @@ DIALECTS = {
     "bfcl": "evalwright.compat.bfcl",
     "lm-eval": "evalwright.compat.lm_eval.tasks",
     "sea-helm": "evalwright.compat.sea_helm",
+    "terminal-bench": "evalwright.compat.terminal_bench",
 }
 """The dialects that come with the package: name -> "module:object"."""
 

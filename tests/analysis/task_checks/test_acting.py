@@ -88,7 +88,7 @@ def test_a_task_that_is_done_already_is_a_fault(own_folder: Path) -> None:
 def test_a_set_up_that_fails_is_a_fault(own_folder: Path) -> None:
     (finding,) = acting(load(own_folder, setup="echo broken >&2; false"))
     assert finding.samples == ("r0", "r1", "r2")
-    assert "the sandbox cannot be had on 3 samples" in finding.text
+    assert "the sandbox cannot be prepared on 3 samples" in finding.text
     assert "broken" in finding.text
 
 

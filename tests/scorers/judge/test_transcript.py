@@ -186,7 +186,7 @@ def test_an_answer_without_a_reply_cannot_be_judged() -> None:
 @pytest.mark.parametrize("injection", INJECTIONS, ids=lambda row: row["id"])
 def test_injections_stay_in_the_material(place: str, injection: Any) -> None:
     """What is planted stands inside its tag, and a judge that repeats it gives no verdict."""
-    text = injection["text"]
+    text = str(injection["text"])
     answer = answer_of(text) if place == "result" else answer_of(last=text)
     key = "result-1-1" if place == "result" else "reply-3"
 

@@ -90,7 +90,7 @@ def _findings(
         else f"{counted(len(samples), 'sample')} of {n_all:,}"
     )
     found = [
-        *_fault(faults.of_sandbox, "the sandbox cannot be had on {n}"),
+        *_fault(faults.of_sandbox, "the sandbox cannot be prepared on {n}"),
         *_fault(faults.of_solution, "the reference solution does not score 1 on {n}"),
         *_fault(faults.of_nothing, "an agent that does nothing scores above 0 on {n}"),
     ]

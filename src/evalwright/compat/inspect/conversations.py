@@ -1,7 +1,7 @@
 """Converts inspect_ai's messages to ours and back.
 
-Ours hold text and images; tool calls and their results become text, and messages that hold more are
-kept with the sample.
+Ours hold text, images, and calls of tools with their results; messages that hold more are kept with
+the sample.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from evalwright import Message
 from evalwright.compat.recording import as_list, as_mapping
-from evalwright.extend import DatasetError, Image, Prompt
+from evalwright.extend import DatasetError, Image, Prompt, ToolCall
 
 STOPS = {
     "max_tokens": "length",
@@ -60,36 +60,59 @@ def message_text(message: Any) -> str:
     )
 
 
+def content_text(message: Any) -> str:
+    """A message's own text, without its reasoning and without what images are called."""
+    return "".join(part for part in read_content(message)[0] if isinstance(part, str))
+
+
+def read_calls(message: Any) -> tuple[ToolCall, ...]:
+    """The calls of tools in a message."""
+    calls = []
+    for call in map(as_mapping, as_list(as_mapping(message).get("tool_calls"))):
+        arguments = call.get("arguments")
+        if not isinstance(arguments, str):
+            arguments = json.dumps(arguments or {}, ensure_ascii=False)
+        name = str(call.get("function") or "")[:200]
+        calls.append(ToolCall(name, arguments, str(call.get("id") or "")))
+    return tuple(calls)
+
+
 def read_prompt(messages: Sequence[Any]) -> tuple[Prompt, bool]:
     """Convert messages to a prompt, and say whether they hold more than ours can."""
     turns = []
     lossy = False
     for message in map(as_mapping, messages):
-        parts, _, changed = read_content(message)
-        role = _ROLES.get(str(message.get("role")), "user")
-        if message.get("role") == "tool":
-            parts = (
-                f"[result of {str(message.get('function') or 'a tool')[:200]}]\n",
-                *parts,
-            )
-        calls = message.get("tool_calls")
-        for call in map(as_mapping, as_list(calls)):
-            arguments = json.dumps(call.get("arguments"), ensure_ascii=False)
-            parts = (
-                *parts,
-                f"[calls {str(call.get('function'))[:200]} with {arguments}]",
-            )
-        lossy = (
-            lossy
-            or changed
-            or bool(calls)
-            or message.get("role") not in ("system", "user", "assistant")
-        )
+        parts, reasoning, changed = read_content(message)
+        name = str(message.get("role"))
         texts = [part for part in parts if isinstance(part, str)]
+        content = "".join(texts) if len(texts) == len(parts) else parts
+        lossy = lossy or changed or name not in (*_ROLES, "user", "tool")
+        if name == "tool":
+            turns.append(_result_turn(message, content))
+            continue
+        calls = read_calls(message) if name == "assistant" else ()
         turns.append(
-            Message(role, "".join(texts) if len(texts) == len(parts) else parts)
+            Message(
+                _ROLES.get(name, "user"),
+                content,
+                tool_calls=calls,
+                reasoning=reasoning if calls else "",
+            )
         )
     return tuple(turns), lossy
+
+
+def _result_turn(
+    message: Mapping[str, Any], content: str | tuple[str | Image, ...]
+) -> Message:
+    error = as_mapping(message.get("error"))
+    return Message(
+        "tool",
+        content or str(error.get("message") or ""),
+        tool_call_id=str(message.get("tool_call_id") or ""),
+        tool_name=str(message.get("function") or "")[:200],
+        is_error=bool(error),
+    )
 
 
 def shrink_messages(content: Any) -> Any:

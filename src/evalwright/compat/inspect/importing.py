@@ -20,7 +20,6 @@ from evalwright import (
     Sample,
     SampleRecord,
     Score,
-    Usage,
 )
 from evalwright.compat.inspect.conversations import (
     STOPS,
@@ -31,10 +30,15 @@ from evalwright.compat.inspect.conversations import (
 )
 from evalwright.compat.inspect.log_files import Log, LoggedSample, find_logs
 from evalwright.compat.inspect.scores import OURS, ScoreReader, scores_by_scorer
+from evalwright.compat.inspect.trajectories import (
+    Trajectory,
+    acts,
+    read_trajectory,
+    read_usage,
+)
 from evalwright.compat.recording import (
     as_list,
     as_mapping,
-    count_of,
     hash_files,
     number,
     start_time,
@@ -191,6 +195,13 @@ class _Import:
         self._scan()
         self.published = _published(log.header)
         self.specs, self.theirs, self.left = self._metrics()
+
+    @property
+    def _sandbox(self) -> str:
+        """The kind of the samples' sandboxes; "" for none."""
+        sandbox = self.spec.get("sandbox")
+        kind = sandbox if isinstance(sandbox, str) else as_mapping(sandbox).get("type")
+        return printable(str(kind or ""))[:40]
 
     # -- what there is
 
@@ -440,7 +451,9 @@ class _Import:
                 },
                 seconds=_between(began, ended),
                 environment=_environment(spec),
-                usage=_usage(as_mapping(stats.get("model_usage")).get(spec["model"])),
+                usage=read_usage(
+                    as_mapping(stats.get("model_usage")).get(spec["model"])
+                ),
             )
 
         return run_folder.write(records(), finished, self.epochs)
@@ -451,12 +464,19 @@ class _Import:
         messages = list(row.messages)
         choices = row.output.get("choices")
         chosen = as_mapping(choices[0]) if isinstance(choices, list) and choices else {}
-        if messages and as_mapping(messages[-1]).get("role") == "assistant" and chosen:
+        trajectory = (
+            read_trajectory(row, self._sandbox) if acts(row) and chosen else None
+        )
+        if trajectory is not None:
+            messages = list(trajectory.messages)
+        elif (
+            messages and as_mapping(messages[-1]).get("role") == "assistant" and chosen
+        ):
             messages.pop()
         prompt, lossy = read_prompt(
             messages or (row.input if isinstance(row.input, list) else [])
         )
-        if lossy or as_mapping(chosen.get("message")).get("tool_calls"):
+        if lossy or (row.error is not None and acts(row)):
             extras |= {
                 "messages": shrink_messages(row.messages),
                 "output": shrink_messages(row.output),
@@ -493,7 +513,7 @@ class _Import:
             if scores:
                 extras["error"], failure = failure.message, None
         answer = (
-            self._answer(row, chosen, prompt or question, ours)
+            self._answer(row, chosen, prompt or question, ours, trajectory)
             if chosen and failure is None
             else None
         )
@@ -545,12 +565,13 @@ class _Import:
         chosen: Mapping[str, Any],
         prompt: Any,
         ours: Mapping[str, Any],
+        trajectory: Trajectory | None,
     ) -> Answer:
         parts, reasoning, _ = read_content(chosen.get("message"))
         text = "".join(part for part in parts if isinstance(part, str))
         stop = str(chosen.get("stop_reason") or "")
         reason = str(ours.get("finish_reason") or STOPS.get(stop, stop))
-        usage = _usage(
+        usage = read_usage(
             row.model_usage.get(self.spec["model"]) or row.output.get("usage")
         )
         latency = number(row.output.get("time")) or 0.0
@@ -581,7 +602,8 @@ class _Import:
             _option_index(first, row.choices),
             tuple(likelihoods),
             prompt,
-            (response,),
+            (response,) if trajectory is None else trajectory.responses,
+            {} if trajectory is None else trajectory.strategy,
         )
 
     def _notes(self, task_result: TaskResult) -> list[str]:
@@ -684,20 +706,6 @@ def _failure(error: Mapping[str, Any], ours: Any) -> Failure:
         "task",
     )
     return Failure(kind[0][:60] if kind else "error", party, message)
-
-
-def _usage(usage: Any) -> Usage:
-    """Parse token counts; in inspect_ai cached tokens are not part of the input."""
-    names = (
-        "input_tokens",
-        "output_tokens",
-        "reasoning_tokens",
-        "input_tokens_cache_read",
-    )
-    read, output, thought, cached = (
-        count_of(as_mapping(usage).get(name)) for name in names
-    )
-    return Usage(read + cached, output, thought, cached)
 
 
 def _between(began: str, ended: str) -> float:

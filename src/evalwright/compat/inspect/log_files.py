@@ -84,6 +84,7 @@ class LoggedSample(Recorded):
     model_usage: dict[str, Any] = field("model_usage", must="an object", default={})
     total_time: float = field("total_time", must="a number", default=0.0)
     error_retries: list[Any] = field("error_retries", must="a list", default=[])
+    events: list[Any] = field("events", must="a list", default=[])
     uuid: str = field("uuid", default="")
     attachments: dict[str, str] = field(
         "attachments", must="an object of texts", default={}

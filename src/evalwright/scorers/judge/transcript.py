@@ -69,7 +69,7 @@ criterion on its own; one of
 several demands is met only where all of them are."""
 _BODY = """\
 For each criterion quote what your verdict rests on: the number of the step, and the words \
-exactly as they stand there, no longer
+exactly as they are written, no longer
 than needed. Give no quote where a verdict rests on something that did not happen."""
 
 

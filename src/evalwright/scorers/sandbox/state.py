@@ -80,7 +80,11 @@ _settings: ContextVar[SandboxSettings | None] = ContextVar("settings", default=N
 
 @contextmanager
 def acted_in(settings: SandboxSettings) -> Iterator[None]:
-    """Say which sandbox the task gave the sample that is about to be scored."""
+    """Say which sandbox the task gave the sample that is about to be scored.
+
+    Args:
+        settings: the sandbox.
+    """
     token = _settings.set(settings)
     try:
         yield
