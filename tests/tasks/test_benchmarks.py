@@ -39,6 +39,8 @@ OWN = (
     "/vision/",
     "/long_texts/",
     "/tool_calls/",
+    "/terminal/",
+    "/service/",
 )
 HUB = [
     entry

@@ -83,6 +83,7 @@ BUNDLED = {
     "procedure": "evalwright.scorers.procedure:procedure",
     "reward": "evalwright.scorers.reward:reward",
     "rouge": "evalwright.scorers.rouge:rouge",
+    "service-outcome": "evalwright.scorers.sandbox.service_outcome:service_outcome",
     "short-answer": "evalwright.scorers.short_answer:short_answer",
     "similarity": "evalwright.scorers.similarity:similarity",
     "stress": "evalwright.scorers.stress.scorer:stress",
@@ -93,7 +94,7 @@ BUNDLED = {
     "words": "evalwright.scorers.outcome:words",
 }
 """Bundled scorers: name -> "module:function"."""
-ACTING = frozenset({"command", "files", "judge-transcript"})
+ACTING = frozenset({"command", "files", "judge-transcript", "service-outcome"})
 """Bundled scorers of what a model did, whatever it wrote in the end.
 
 They get replies without an answer too: a model that ran out of a limit has acted all the same.

@@ -36,6 +36,7 @@ from evalwright.strategies.generate import tool_fault
 from evalwright.strategies.limits import Limits
 from evalwright.strategies.registry import resolve_function
 from evalwright.strategies.sampling import answer_from
+from evalwright.strategies.simulated_user import SimulatedUser
 from evalwright.strategies.task_setup import Setup
 from evalwright.tools.sandbox_tools import SUBMIT
 from evalwright.tools.scripted_results import ScriptedResult, read_results
@@ -68,6 +69,8 @@ class Agent:
         call_seconds: most seconds of one call.
         result_chars: most characters of a result that the model reads.
         results: results of tools that nothing runs, as for `tool-loop`.
+        user: who answers replies without calls: `{script: ...}`, or `{role: ..., prompt: ...}`; see
+            `simulated_user`. None if nobody does.
 
     Raises:
         ConfigurationError: a tool needs a sandbox and the task has none, or an option is out of
@@ -87,6 +90,7 @@ class Agent:
         call_seconds: float = CALL_SECONDS,
         result_chars: int = RESULT_CHARS,
         results: Any = None,
+        user: Any = None,
     ) -> None:
         _check_number("call_seconds", call_seconds, 0.001, MOST_SECONDS)
         _check_number(
@@ -100,13 +104,14 @@ class Agent:
         self._turns = setup.turns
         self._call_seconds = call_seconds
         self._result_chars = result_chars
-        self._loop = (
-            default_loop if loop is None else resolve_function(NAME, "loop", loop)
-        )
+        self._user = None if user is None else SimulatedUser(user, setup)
+        self.roles = {} if self._user is None else self._user.roles
+        self._loop = _loop(loop, self._user)
         self._compact_tokens, self._compact = _compaction(compaction)
         self._results = None if results is None else setup.over_rows(results)
         self._system = _system(system, setup)
         needing = [name for name in self.tools.sandbox_tools if name != SUBMIT]
+        needing += [use.command[0] for use in self.tools.programs]
         if needing and self._plan is None:
             raise ConfigurationError(
                 f"The tool '{needing[0]}' acts in a sandbox, and the task has none: add"
@@ -119,6 +124,8 @@ class Agent:
         """Return why a sample cannot be answered, "" if it can."""
         try:
             self._results_of(sample)
+            if self._user is not None:
+                self._user.check(sample)
             if self._plan is not None:
                 self._plan(sample)
         except UsageError as error:
@@ -249,6 +256,7 @@ class Agent:
                 "name": NAME,
                 "steps": len(trajectory.responses),
                 "ended": ended,
+                **agent.recorded,
                 **{name: part for name, part in parts.items() if part},
                 "seconds": {
                     "model": round(model_seconds, 6),
@@ -300,6 +308,17 @@ def _default_tools(setup: Setup) -> TaskTools:
             "'agent' needs a sandbox or tools: add `sandbox: jail` to the task, or `tools`."
         )
     return TaskTools(sandbox_tools=DEFAULT_TOOLS)
+
+
+def _loop(loop: Any, user: SimulatedUser | None) -> Any:
+    if user is None:
+        return default_loop if loop is None else resolve_function(NAME, "loop", loop)
+    if loop is not None:
+        raise ConfigurationError(
+            "The strategy 'agent' has both 'loop' and 'user': a loop of your own speaks for"
+            " the user itself, by `agent.say`. Leave one out."
+        )
+    return user.hold
 
 
 def _system(system: Any, setup: Setup) -> Any:

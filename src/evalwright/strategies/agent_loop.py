@@ -20,7 +20,7 @@ from evalwright.core.conversation import reply_turn
 from evalwright.core.errors import Failure, PromptTooLong, RequestFailed
 from evalwright.core.outcomes import ANSWERED, is_models_own, outcome_of
 from evalwright.core.reasoning import separate_reasoning
-from evalwright.core.requests import Message, prompt_payload
+from evalwright.core.requests import Message, Request, prompt_payload
 from evalwright.core.responses import Response
 from evalwright.core.samples import Sample
 from evalwright.core.tool_calls import ToolCall
@@ -91,6 +91,7 @@ class AgentRun:
         sample: the sample.
         draw: the index of the repeat.
         submitted: the answer that was submitted; None before that.
+        recorded: plain JSON that the record says of the trajectory beside the usual.
     """
 
     def __init__(
@@ -106,6 +107,7 @@ class AgentRun:
         self.sample = sample
         self.draw = draw
         self.submitted: str | None = None
+        self.recorded: dict[str, Any] = {}
         self.compacted: list[dict[str, Any]] = []
         self._ask = ask
         self._settings = settings
@@ -211,6 +213,18 @@ class AgentRun:
         if is_submit and not result.is_error:
             self.submitted = str(call.parsed()["answer"])
         return result
+
+    async def ask_role(self, role: str, request: Request) -> Response:
+        """Send a request to another model, such as one that plays the user.
+
+        Args:
+            role: the model's role, which the strategy declares.
+            request: the request.
+
+        Raises:
+            RequestFailed: there is no reply.
+        """
+        return await self._ask(role, request)
 
     def say(self, text: str) -> None:
         """Add a turn of the user's."""

@@ -6,6 +6,7 @@
       - tools.json                                 a file with a list of definitions
       - weather.py                                 functions with @tool; `weather.py:NAME` for one
       - {mcp: [uvx, mcp-server-time]}              an MCP server: its command, or its address
+      - {command: [python3, /desk/desk.py], tools: "{{ tools }}"}   a program in the sandbox
       - bash                                       a built-in tool that acts in the sandbox
 
 Definitions are data. Python files and servers do things on this machine, so a task file that is not
@@ -20,7 +21,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalwright.bounded import from_json
-from evalwright.core.errors import ConfigurationError, UsageError, closest
+from evalwright.core.errors import (
+    ConfigurationError,
+    UnknownName,
+    UsageError,
+    check_known,
+    closest,
+)
 from evalwright.core.private import check_ordinary
 from evalwright.core.samples import Sample
 from evalwright.core.tools import ToolDefinition
@@ -31,11 +38,12 @@ from evalwright.tasks.yaml_files import Document, KeyPath, kind_of, shown_path
 from evalwright.tools.function_tool import FunctionTool
 from evalwright.tools.mcp_settings import McpServer, read_server
 from evalwright.tools.python_files import load_tools
-from evalwright.tools.task_tools import TaskTools
+from evalwright.tools.task_tools import SandboxProgram, TaskTools
 
 KEY = "tools"
 SANDBOX_TOOLS = ("bash", "python", "files", "submit")
 """Built-in tools that act in a sample's sandbox; `files` is four tools."""
+_PROGRAM_KEYS = ("command", "tools")
 MAX_FILE_BYTES = 16 << 20
 """Most bytes of a file of definitions."""
 
@@ -62,6 +70,7 @@ class _Parts:
         default_factory=list
     )
     built_in: list[str] = field(default_factory=list)
+    programs: list[SandboxProgram] = field(default_factory=list)
     recorded: list[Any] = field(default_factory=list)
 
 
@@ -102,6 +111,7 @@ def read_tools(
             parts.servers,
             row_definitions if parts.of_rows else None,
             parts.built_in,
+            parts.programs,
         )
     except ConfigurationError as error:
         raise document.error((KEY,), str(error)) from None
@@ -121,6 +131,8 @@ def _read_entry(
     elif isinstance(entry, Mapping) and "mcp" in entry:
         parts.servers.append(_read_server(entry, at, document))
         parts.recorded.append(parts.servers[-1].as_dict())
+    elif isinstance(entry, Mapping) and "command" in entry:
+        _add_program(parts, entry, at, document, renderer)
     elif isinstance(entry, Mapping):
         definition = ToolDefinition.from_dict(entry)
         parts.definitions.append(definition)
@@ -152,6 +164,47 @@ def _read_entry(
             " ({mcp: ...}) or one of the built-in"
             f" {', '.join(SANDBOX_TOOLS)}, not {what}.{hint}"
         )
+
+
+def _add_program(
+    parts: _Parts,
+    entry: Mapping[str, Any],
+    at: KeyPath,
+    document: Document,
+    renderer: Renderer,
+) -> None:
+    """Add tools that a program in the sandbox carries out."""
+    try:
+        check_known("key of the tools of a program", list(entry), _PROGRAM_KEYS)
+    except UnknownName as error:
+        raise ConfigurationError(str(error)) from None
+    command = entry["command"]
+    is_command = isinstance(command, list | tuple) and command
+    if not is_command or not all(isinstance(word, str) and word for word in command):
+        raise ConfigurationError(
+            "`command` is a program in the sandbox with its arguments, a list such as"
+            f" [python3, /desk/desk.py], not {command!r:.80}."
+        )
+    listed = entry.get("tools")
+    if not listed:
+        raise ConfigurationError(
+            "A program in the sandbox needs `tools`: a list of definitions, or a template"
+            ' over a column ("{{ tools }}").'
+        )
+    if templates.is_template(listed):
+        at = (*at, KEY)
+        of_rows = _definitions_of_rows(listed, at, document, renderer)
+        parts.programs.append(SandboxProgram(tuple(command), (), of_rows))
+        parts.recorded.append({"command": list(command), "tools": listed})
+        return
+    definitions = tuple(read_definitions(listed, "The program"))
+    parts.programs.append(SandboxProgram(tuple(command), definitions))
+    parts.recorded.append(
+        {
+            "command": list(command),
+            "tools": [definition.as_dict() for definition in definitions],
+        }
+    )
 
 
 def _read_server(

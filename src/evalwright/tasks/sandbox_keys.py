@@ -406,6 +406,13 @@ def check_strategy_acts(
                 f"`{key}` has no effect: the strategy '{name}' does not act in a"
                 " sandbox. Use `strategy: agent`, or leave it out.",
             )
+    if tools is not None and tools.programs:
+        raise document.error(
+            ("tools",),
+            f"the program '{tools.programs[0].command[0]}' runs in a sandbox, and the"
+            f" strategy '{name}' does not act in one: use `strategy: agent` with a"
+            " `sandbox`.",
+        )
     if tools is not None and tools.sandbox_tools:
         raise document.error(
             ("tools",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError
@@ -10,6 +11,7 @@ from evalwright.core.samples import Sample
 from evalwright.core.tools import ToolDefinition
 from evalwright.tools.function_tool import FunctionTool, FunctionTools
 from evalwright.tools.mcp_settings import McpServer
+from evalwright.tools.sandbox_programs import SandboxPrograms
 from evalwright.tools.sandbox_tools import (
     SandboxTools,
     StartedSandbox,
@@ -22,6 +24,31 @@ NOT_LISTED_YET = ToolDefinition("tools_of_a_server")
 """Stands for the tools of a server that was not started, where a request is only checked."""
 
 
+@dataclass(frozen=True, slots=True)
+class SandboxProgram:
+    """Tools that one program of the sandbox carries out.
+
+    Args:
+        command: the program with its arguments.
+        definitions: the tools of every sample.
+        row_definitions: returns those that a row lists; None if rows list none.
+    """
+
+    command: tuple[str, ...]
+    definitions: tuple[ToolDefinition, ...] = ()
+    row_definitions: Callable[[Sample], Sequence[ToolDefinition]] | None = None
+
+    def of(self, sample: Sample) -> tuple[ToolDefinition, ...]:
+        """Return the tools of a sample.
+
+        Raises:
+            DatasetError: the row's cannot be read.
+        """
+        if self.row_definitions is None:
+            return self.definitions
+        return (*self.definitions, *self.row_definitions(sample))
+
+
 class TaskTools:
     """What a task's `tools` are: definitions, functions, servers, and those that rows list.
 
@@ -30,6 +57,7 @@ class TaskTools:
         functions: Python functions.
         servers: MCP servers.
         row_definitions: returns the definitions that a row lists; None if rows list none.
+        programs: tools that programs of the sample's sandbox carry out.
         sandbox_tools: names of built-in tools (`sandbox_tools.BUILT_IN`), which act in the sample's
             sandbox or end its trajectory.
 
@@ -45,21 +73,30 @@ class TaskTools:
         servers: Sequence[McpServer] = (),
         row_definitions: Callable[[Sample], Sequence[ToolDefinition]] | None = None,
         sandbox_tools: Sequence[str] = (),
+        programs: Sequence[SandboxProgram] = (),
     ) -> None:
         self._definitions = tuple(definitions)
         self._functions = tuple(functions)
         self._row_definitions = row_definitions
         self.servers = tuple(servers)
         self.sandbox_tools = tuple(sandbox_tools)
+        self.programs = tuple(programs)
+        of_programs = (tool for use in self.programs for tool in use.definitions)
         functions_as_tools = (function_tool.definition for function_tool in functions)
         built_in = definitions_of(self.sandbox_tools)
-        self._of_task = (*built_in, *self._definitions, *functions_as_tools)
+        self._of_task = (
+            *built_in,
+            *of_programs,
+            *self._definitions,
+            *functions_as_tools,
+        )
         _check_names(self._of_task)
 
     @property
     def are_listed(self) -> bool:
         """Whether every sample is offered the same tools, which the task's definition lists."""
-        return self._row_definitions is None and not self.servers
+        of_rows = any(use.row_definitions is not None for use in self.programs)
+        return self._row_definitions is None and not of_rows and not self.servers
 
     def known(self, sample: Sample) -> tuple[ToolDefinition, ...]:
         """Return the definitions of a sample's tools, without those of servers.
@@ -68,11 +105,16 @@ class TaskTools:
             ConfigurationError: two of them share a name.
             DatasetError: the row's cannot be read.
         """
-        if self._row_definitions is None:
+        definitions = list(self._of_task)
+        if self._row_definitions is not None:
+            definitions += self._row_definitions(sample)
+        for use in self.programs:
+            if use.row_definitions is not None:
+                definitions += use.row_definitions(sample)
+        if len(definitions) == len(self._of_task):
             return self._of_task
-        definitions = (*self._of_task, *self._row_definitions(sample))
         _check_names(definitions)
-        return definitions
+        return tuple(definitions)
 
     def checked(self, sample: Sample) -> tuple[ToolDefinition, ...]:
         """Return what stands for a sample's tools in a request that is only checked."""
@@ -109,6 +151,9 @@ class TaskTools:
             sources.append(ScriptedResults(results))
         if self.sandbox_tools:
             sources.append(SandboxTools(self.sandbox_tools, sandbox, result_chars))
+        for use in self.programs:
+            assert sandbox is not None, "a task with such tools has a sandbox"
+            sources.append(SandboxPrograms(use.command, use.of(sample), sandbox))
         row_definitions = (
             () if self._row_definitions is None else self._row_definitions(sample)
         )

@@ -1,0 +1,3 @@
+CREATE TABLE people (id INTEGER PRIMARY KEY, full_name TEXT NOT NULL, emails TEXT);
+CREATE TABLE notes (id INTEGER PRIMARY KEY, person_id INTEGER NOT NULL, text TEXT NOT NULL);
+PRAGMA user_version = 1;
