@@ -26,7 +26,16 @@ from evalwright.sandboxes.protocol import (
     Snapshot,
     SnapshotMissing,
 )
-from support.jails import LIMITS, SETTINGS, bash, in_jail, needs_jail, python, run_bash
+from support.jails import (
+    LIMITS,
+    SETTINGS,
+    bash,
+    in_jail,
+    living,
+    needs_jail,
+    python,
+    run_bash,
+)
 
 pytestmark = needs_jail
 
@@ -176,8 +185,7 @@ def test_a_timeout_ends_the_command_and_what_it_started_only(tmp_path: Path) -> 
         assert executed.ended_by == "seconds"
         assert executed.exit_code == 128 + signal.SIGKILL
         assert executed.stdout == b"before\n"
-        left = await bash(sandbox, "ps -eo args | grep '^sleep'")
-        assert left.stdout == b"sleep 1234\n"
+        assert await living(sandbox) == ["sleep\0001234\0"]
 
     in_jail(tmp_path, act)
 
@@ -186,11 +194,7 @@ def test_who_gives_up_waiting_ends_the_command(tmp_path: Path) -> None:
     async def act(sandbox: Sandbox) -> None:
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(bash(sandbox, "sleep 1234"), 0.3)
-        for _ in range(100):
-            left = await bash(sandbox, "ps -eo args | grep '^sleep'")
-            if not left.stdout:
-                return
-        raise AssertionError(left)
+        assert await living(sandbox) == []
 
     in_jail(tmp_path, act)
 

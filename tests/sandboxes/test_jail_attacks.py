@@ -446,6 +446,7 @@ def test_what_is_done_to_the_command_is_its_own_end(tmp_path: Path) -> None:
         "import mmap\nx = [mmap.mmap(-1, 1 << 30) for i in range(9)]\nfor m in x:\n  for i in range(0, 1 << 30, 4096): m[i] = 1",
         "import mmap, os\nf = os.open('/dev/zero', os.O_RDWR)\nm = mmap.mmap(f, 1 << 30)\nfor i in range(0, 1 << 30, 4096): m[i] = 1",
         "import ctypes, mmap, threading\ndef eat():\n  m = mmap.mmap(-1, 1 << 30)\n  for i in range(0, 1 << 30, 4096): m[i] = 1\nthreading.Thread(target=eat).start()\nctypes.CDLL(None).syscall(60 if __import__('os').uname().machine == 'x86_64' else 93, 0)",
+        "import mmap\nx = [mmap.mmap(-1, 1 << 40, mmap.MAP_PRIVATE, mmap.PROT_READ) for i in range(4)]\nfor m in x: m.madvise(15)\nwhile 1:\n  for m in x:\n    for i in range(0, 1 << 40, 2 << 20): m[i]",
         "import ctypes, mmap\nctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\nm = mmap.mmap(-1, 1 << 30)\nfor i in range(0, 1 << 30, 4096): m[i] = 1",
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
@@ -28,6 +29,19 @@ LIMITS = SandboxLimits(
     seconds=20.0, memory_mb=256, processes=64, disk_mb=32, output_kb=64
 )
 SETTINGS = SandboxSettings(limits=LIMITS)
+_LIST_PROCESSES = """
+import os
+from pathlib import Path
+living = []
+for folder in Path('/proc').glob('[0-9]*'):
+    try:
+        state = (folder / 'stat').read_text().rpartition(')')[2].split()[0]
+        if state != 'Z' and folder.name != str(os.getpid()):
+            living.append((folder / 'cmdline').read_text())
+    except OSError:
+        pass
+print(living)
+"""
 
 
 def in_jail(
@@ -82,10 +96,11 @@ async def living(sandbox: Sandbox) -> list[str]:
     Returns:
         Their command lines, without that of whoever lists them.
     """
-    script = "ps -eo stat=,args= | grep -v -e ^Z -e 'ps -eo' -e 'grep -v'"
     for _ in range(20):
-        executed = await bash(sandbox, script)
-        if not executed.stdout:
+        executed = await python(sandbox, _LIST_PROCESSES)
+        assert executed.exit_code == 0, executed
+        if executed.stdout == b"[]\n":
             break
         await asyncio.sleep(0.05)
-    return executed.stdout.decode("utf-8", "replace").splitlines()
+    listed: list[str] = ast.literal_eval(executed.stdout.decode())
+    return listed

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 _NOT_FOUND = 127
 NOT_RUNNABLE = 126
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Process(NamedTuple):
@@ -70,24 +69,27 @@ def _folder_of_thread(folder: str, n_threads: int) -> str:
 
 def resident_bytes(folder: str) -> int:
     """Return the memory of a process, what it shares counted whole: at least what it uses."""
-    try:
-        with open(f"{folder}/statm", "rb") as file:
-            return int(file.read().split()[1]) * _PAGE_BYTES
-    except (OSError, IndexError, ValueError):
-        return 0
+    return _sum_kilobytes(f"{folder}/status", (b"VmRSS:", b"VmSwap:", b"VmPTE:")) << 10
 
 
 def used_bytes(folder: str) -> int:
     """Return the memory of a process, with its share of what it shares with others."""
+    used = _sum_kilobytes(
+        f"{folder}/smaps_rollup", (b"Pss_Anon:", b"Pss_Shmem:", b"SwapPss:")
+    )
+    return (used + _sum_kilobytes(f"{folder}/status", (b"VmPTE:",))) << 10
+
+
+def _sum_kilobytes(path: str, names: tuple[bytes, ...]) -> int:
     n_kilobytes = 0
     try:
-        with open(f"{folder}/smaps_rollup", "rb") as file:
+        with open(path, "rb") as file:
             for row in file:
-                if row.startswith((b"Pss_Anon:", b"Pss_Shmem:", b"SwapPss:")):
+                if row.startswith(names):
                     n_kilobytes += int(row.split()[1])
-    except OSError:
-        return 0
-    return n_kilobytes << 10
+    except (OSError, IndexError, ValueError):
+        return 0  # it has just ended
+    return n_kilobytes
 
 
 def kill(number: int) -> None:

@@ -149,7 +149,7 @@ class _Template:
         except OSError as error:
             raise OSError(
                 "the kernel gives this process no user namespace"
-                f" ({os.strerror(error.errno)}). {_NAMESPACE_ADVICE}"
+                f" ({os.strerror(error.errno or 0)}). {_NAMESPACE_ADVICE}"
             ) from None
         for name, text in (
             ("setgroups", "deny"),
