@@ -15,7 +15,7 @@ from evalwright._version import __version__
 from evalwright.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from evalwright.api import compare, leaderboard, open_run, plan
+    from evalwright.api import check_tasks, compare, leaderboard, open_run, plan
     from evalwright.core.ask import Ask
     from evalwright.core.deprecation import Undecided
     from evalwright.core.errors import (
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from evalwright.tools.function_tool import tool
 
 _NAMES = {
-    "api": "compare leaderboard open_run plan",
+    "api": "check_tasks compare leaderboard open_run plan",
     "core.ask": "Ask",
     "core.deprecation": "Undecided",
     "core.errors": "EvalwrightError Failure RequestFailed UsageError",
@@ -124,6 +124,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "aggregate_run",
+    "check_tasks",
     "compare",
     "evaluate",
     "evaluate_async",

@@ -22,14 +22,54 @@ from evalwright.tasks.yaml_files import kind_of
 if TYPE_CHECKING:
     from evalwright.analysis.board import Board
     from evalwright.analysis.power.forecasts import Forecast
+    from evalwright.analysis.task_checks.examining import TaskExamination
+    from evalwright.core.tasks import Task
     from evalwright.evaluation.objects import ModelLike, TaskLike
     from evalwright.statistics.macro import TasksAre
     from evalwright.statistics.multiplicity import Adjustment
     from evalwright.statistics.pairwise import MissingPolicy
 
-__all__ = ["compare", "leaderboard", "open_run", "plan"]
+__all__ = ["check_tasks", "compare", "leaderboard", "open_run", "plan"]
 
 RunLike = Run | str | Path
+
+
+def check_tasks(
+    tasks: Task | str | Path | Sequence[Task | str | Path],
+    *,
+    trust: Sequence[str | Path] = (),
+) -> tuple[TaskExamination, ...]:
+    """Check tasks for faults before a model is paid, as `evalwright tasks check` does.
+
+    No request is sent. Of tasks with a sandbox, the reference solutions are run, and an agent that
+    does nothing.
+
+    Args:
+        tasks: one or several tasks, as names, files or Task objects.
+        trust: folders whose task files may read files anywhere and run code.
+
+    Returns:
+        The findings of each task, then those of all of them together; `n_faults` of each counts
+        what is wrong.
+
+    Raises:
+        TaskError: a task cannot be loaded.
+        DatasetError: its data cannot be read.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    from evalwright.analysis.task_checks.examining import examine
+    from evalwright.core.tasks import Task
+    from evalwright.tasks.loading import load_task
+
+    listed = [tasks] if isinstance(tasks, Task | str | Path) else list(tasks)
+    loaded = [
+        task if isinstance(task, Task) else load_task(task, trust=trust)
+        for task in listed
+    ]
+    # In a thread of its own, because a notebook has an event loop that runs already.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(lambda: tuple(examine(loaded))).result()
 
 
 def open_run(run: RunLike, runs_folder: str | Path = "runs") -> Run:

@@ -19,8 +19,8 @@ from evalwright.models.remote.keys import key_variables
 from evalwright.models.remote.providers import Provider, find, may_have_keys
 from evalwright.runs.accepted_failures import is_id_file
 from evalwright.tasks.definitions import Definition
-from evalwright.tasks.folder_files import FROM, fixed_folder
 from evalwright.tasks.dialects import named
+from evalwright.tasks.folder_files import FROM, fixed_folder
 from evalwright.tasks.loading import find_definitions, names_like
 from evalwright.tasks.overrides import nested
 

@@ -8,8 +8,8 @@
     solution: "{{ solution }}"                         bash, the reference solution
     limits: {messages: 50, tokens: 200000}
 
-A task file from another person may have a sandbox without network; a network, options of the backend,
-and an image whose content its name does not fix need the user's permission.
+A task file from another person may have a sandbox without network; a network, options of the
+backend, and an image whose content its name does not fix need the user's permission.
 """
 
 from __future__ import annotations

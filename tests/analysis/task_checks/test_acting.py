@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from evalwright import evaluate, load_task
+from evalwright import check_tasks, evaluate, load_task
 from evalwright.analysis.task_checks.acting import MOST_SAMPLES, tried_samples
 from evalwright.analysis.task_checks.examining import examine
 from evalwright.analysis.task_checks.findings import Finding
@@ -17,8 +17,8 @@ from evalwright.analysis.task_checks.material import preview_requests
 from evalwright.core.requests import Generate
 from evalwright.core.samples import Sample
 from evalwright.core.tasks import Task
-from support.typed import typed
 from support.left_states import needs_jail
+from support.typed import typed
 
 pytestmark = [needs_jail, pytest.mark.usefixtures("own_folder")]
 
@@ -131,6 +131,14 @@ def test_the_command_says_it_and_its_exit_code(own_folder: Path) -> None:
     failed = typed("tasks", "check", "task.yaml")
     assert failed.code == 1
     assert "FAULT the reference solution does not score 1 on 3 samples" in failed.out
+
+
+def test_python_says_the_same(own_folder: Path) -> None:
+    path = write(own_folder, solution="true")
+    (examined,) = check_tasks(path)
+    assert examined.n_faults == 1
+    (again,) = check_tasks([load_task(path)])
+    assert again == examined
 
 
 def test_looking_at_a_task_starts_no_sandbox(own_folder: Path) -> None:

@@ -84,6 +84,9 @@ def acted_in(settings: SandboxSettings) -> Iterator[None]:
 
     Args:
         settings: the sandbox.
+
+    Returns:
+        A context manager; scorers called within it start such a sandbox.
     """
     token = _settings.set(settings)
     try:
