@@ -92,11 +92,17 @@ def test_a_row_says_what_is_checked_and_shows_no_check(row: dict[str, Any]) -> N
 @pytest.mark.parametrize(
     ("scripts_of", "value"),
     [
-        (lambda: {row["id"]: row["solution"] for row in ROWS}, 1.0),
-        (lambda: {row["id"]: "true" for row in ROWS}, 0.0),
-        (lambda: {path.stem: path.read_text("utf-8") for path in WRONG.iterdir()}, 0.0),
+        pytest.param(
+            lambda: {row["id"]: row["solution"] for row in ROWS}, 1.0, id="solutions"
+        ),
+        pytest.param(dict, 0.0, id="nothing", marks=pytest.mark.slow),
+        pytest.param(
+            lambda: {path.stem: path.read_text("utf-8") for path in WRONG.iterdir()},
+            0.0,
+            id="wrong-solutions",
+            marks=pytest.mark.slow,
+        ),
     ],
-    ids=["solutions", "nothing", "wrong-solutions"],
 )
 def test_scores(
     task: Task, scripts_of: Callable[[], dict[str, str]], value: float, own_folder: Path

@@ -5,8 +5,7 @@ sys.path.insert(0, "/checks")
 from checks import main, program
 
 HEAD = """
-import json, threading, time
-import bank
+import json, os, threading, time
 from bank import Account, transfer
 
 class Slow(Account):
@@ -19,11 +18,11 @@ steps = []
 def together(jobs):
     threads = [threading.Thread(target=job, daemon=True) for job in jobs]
     for thread in threads: thread.start()
-    for thread in threads: thread.join(20)
-    if any(thread.is_alive() for thread in threads):
-        print('"blocked"', flush=True)
-        import os
-        os._exit(0)
+    for thread in threads:
+        thread.join(15)
+        if thread.is_alive():
+            print('"blocked"', flush=True)
+            os._exit(0)
 """
 DEPOSITS = """
 account = Slow("a", 5)
