@@ -1,6 +1,6 @@
 """Agents on the terminal tasks, beside inspect_ai's, in one run.
 
-    python benchmarks/agents.py [--rounds 5] [--at-once 16] [--only cost,kill,bare]
+    python benchmarks/agents.py [--rounds 5] [--at-once 16] [--only cost,kill]
         [--tree evalwright/src]
 
 A chat server (agents_model.py) plays the reference solution of each task in 11 commands and a
@@ -16,7 +16,8 @@ was started, also of what has ended and of what runs in a jail, as a control gro
 (PSS), looked at five times a second. `bare` runs the same commands one after the other in one
 folder for each task, without an agent or a model: what is left of the CPU is the agents'.
 
-The kill ends the process once half of the requests were received; then the same command is run
+The kill ends the process once a share of the requests was received (a third, half and two thirds:
+after half, the first 16 samples have just ended, so little is open); then the same command is run
 again, respectively `inspect eval-retry`. Commands are counted where they reach the sandbox.
 
 With --tree evalwright is run from a source folder, with the Python that runs this file.
@@ -52,6 +53,7 @@ TASKS = HERE / "agent_tasks"
 LIBRARY = HERE.parent / "src" / "evalwright" / "tasks" / "library" / "terminal"
 LEFT_OUT = ("port-holder",)
 CGROUP = Path("/sys/fs/cgroup")
+KILLED_AFTER = (1 / 3, 1 / 2, 2 / 3)
 LOOK_SECONDS = 0.2
 MOST_SECONDS = 900
 MIB = 2**20
@@ -112,7 +114,9 @@ class ControlGroup:
                 lines = Path("/proc", pid, "smaps_rollup").read_text().splitlines()
             except OSError:
                 continue
-            kib += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+            kib += sum(
+                int(line.split()[1]) for line in lines if line.startswith("Pss:")
+            )
         return kib / 1024
 
     def end(self) -> None:
@@ -255,7 +259,9 @@ def prepare_theirs(folder: Path) -> None:
     text = (TASKS / "theirs_books.py").read_text() + INSPECT_OFFLINE
     (folder / "task.py").write_text(text + (folder / "task.py").read_text())
     tasks = [
-        {**row, "setup": in_any_folder(row["setup"])} if "/work" in row["setup"] else row
+        {**row, "setup": in_any_folder(row["setup"])}
+        if "/work" in row["setup"]
+        else row
         for row in rows()
     ]
     write_rows(folder / "rows.jsonl", tasks)
@@ -263,7 +269,9 @@ def prepare_theirs(folder: Path) -> None:
 
 def in_any_folder(script: str) -> str:
     """A script that finds its working folder where it is started."""
-    return "ROOT=$PWD\n" + script.replace("/work", '"$ROOT"').replace('""$ROOT"', '"$ROOT')
+    return "ROOT=$PWD\n" + script.replace("/work", '"$ROOT"').replace(
+        '""$ROOT"', '"$ROOT'
+    )
 
 
 def score_of_ours(folder: Path) -> float:
@@ -276,7 +284,9 @@ def score_of_ours(folder: Path) -> float:
 def score_of_theirs(folder: Path) -> float:
     command = [str(INSPECT.bin / "inspect"), "log", "dump", "--header-only"]
     for path in sorted((folder / "logs").glob("*.eval"), reverse=True):
-        text = subprocess.run([*command, str(path)], check=True, capture_output=True).stdout
+        text = subprocess.run(
+            [*command, str(path)], check=True, capture_output=True
+        ).stdout
         log = json.loads(text)
         if log["status"] == "success":
             assert log["results"]["completed_samples"] == len(rows())
@@ -286,7 +296,11 @@ def score_of_theirs(folder: Path) -> float:
 
 def systems(options: argparse.Namespace, url: str) -> tuple[System, System]:
     """Both, with the endpoint."""
-    ours = command_of_tree(options.tree) if options.tree else [str(OURS.bin / "evalwright")]
+    ours = (
+        command_of_tree(options.tree)
+        if options.tree
+        else [str(OURS.bin / "evalwright")]
+    )
     ours += ["run", "ours.yaml", "--model", "openai/player", "-M", f"base_url={url}/v1"]
     ours += ["-M", f"max_concurrency={options.at_once}", "--quiet", "--name", "acted"]
     counting = ["--plugin", "ours_books.py"]
@@ -396,7 +410,9 @@ def cost(options: argparse.Namespace, url: str) -> None:
             f"| {system.name} | {wall:.1f} | {cpu_ms:.1f} | {cpu_ms - bare_ms:.1f} |"
             f" {memory:.0f} | {count_lines(system.source)} |"
         )
-    print(f"\nThe commands alone, with setup and check: {bare_ms:.1f} ms of CPU a step.")
+    print(
+        f"\nThe commands alone, with setup and check: {bare_ms:.1f} ms of CPU a step."
+    )
 
 
 def count_lines(path: Path) -> int:
@@ -416,7 +432,10 @@ def bare_cpu() -> float:
         (folder / "bare.py").write_text(BARE)
         steps = [command for command in STEPS if command != SOLUTION]
         (folder / "steps.json").write_text(json.dumps(steps))
-        variables = {"PATH": f"{Path(sys.base_prefix) / 'bin'}:/usr/bin:/bin", "HOME": "/tmp"}
+        variables = {
+            "PATH": f"{Path(sys.base_prefix) / 'bin'}:/usr/bin:/bin",
+            "HOME": "/tmp",
+        }
         return start([sys.executable, "-S", "bare.py"], folder, variables).end().cpu
 
 
@@ -444,24 +463,22 @@ for line in open("rows.jsonl"):
 
 
 def kill(options: argparse.Namespace, url: str) -> None:
-    """End each system at half of the requests, and let it go on."""
+    """End each system after shares of the requests, and let it go on."""
     n_steps = len(rows()) * N_REQUESTS
-    lines: dict[str, list[tuple[int, int, float]]] = {}
-    for _ in range(options.kills):
-        for system in systems(options, url):
-            lines.setdefault(system.name, []).append(
-                kill_once(system, options, url, n_steps // 2)
-            )
     print(
-        "\n| killed at half | requests beyond the needed | commands done twice | seconds until"
-        " done |\n|---|---|---|---|"
+        "\n| killed after | system | requests beyond the needed | commands done twice | seconds"
+        " until done |\n|---|---|---|---|---|"
     )
-    for name, kills in lines.items():
-        requests, commands, seconds = zip(*kills, strict=True)
-        print(
-            f"| {name} | {statistics.median(requests):.0f} | {statistics.median(commands):.0f} |"
-            f" {statistics.median(seconds):.1f} |"
-        )
+    for share in KILLED_AFTER:
+        for system in systems(options, url):
+            requests, commands, seconds = kill_once(
+                system, options, url, int(n_steps * share)
+            )
+            print(
+                f"| {int(n_steps * share)} requests | {system.name} | {requests} |"
+                f" {commands} | {seconds:.1f} |",
+                flush=True,
+            )
 
 
 def kill_once(
@@ -483,23 +500,20 @@ def kill_once(
         again = start(system.again, folder, variables).end()
         share = system.score(folder)
         times = Counter(fetch(f"{url}/counts"))
-        assert len(times) == len(rows()) * N_REQUESTS, f"{len(times)} different requests"
+        assert len(times) == len(rows()) * N_REQUESTS, (
+            f"{len(times)} different requests"
+        )
         commands = Counter(books.read_text().splitlines())
     twice = sum(times.values()) - len(times)
     n_commands = len(rows()) * len(STEPS)
     done_twice = sum(commands.values()) - n_commands
-    print(
-        f"{system.name}: {twice} requests and {done_twice} commands twice, {again.wall:.1f} s,"
-        f" {100 * share:.0f}% right",
-        flush=True,
-    )
+    assert share == 1.0, f"{system.name}: {100 * share:.0f}% right"
     return twice, done_twice, again.wall
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--at-once", type=int, default=16)
     parser.add_argument("--only", default="cost,kill")
     parser.add_argument("--tree", type=Path)
@@ -507,7 +521,9 @@ def main() -> None:
     INSPECT.ensure()
     if not options.tree:
         OURS.ensure()
-    print(f"Python {platform.python_version()}, {os.cpu_count()} processors", flush=True)
+    print(
+        f"Python {platform.python_version()}, {os.cpu_count()} processors", flush=True
+    )
     with playing(options) as url:
         if "cost" in options.only:
             cost(options, url)

@@ -101,7 +101,9 @@ def _reply(call: tuple[str, dict[str, str]], step: int) -> dict[str, Any]:
     message = {
         "role": "assistant",
         "content": None,
-        "tool_calls": [{"id": f"call_{step}", "type": "function", "function": function}],
+        "tool_calls": [
+            {"id": f"call_{step}", "type": "function", "function": function}
+        ],
     }
     return {
         "id": "c",

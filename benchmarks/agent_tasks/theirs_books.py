@@ -13,5 +13,3 @@ if "AGENT_BOOKS" in os.environ:
         return await execute(self, cmd, *arguments, **options)
 
     LocalSandboxEnvironment.exec = counted
-
-
