@@ -40,7 +40,7 @@ import time
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -124,10 +124,8 @@ class ControlGroup:
         for _ in range(100):
             pids = (self.folder / "cgroup.procs").read_text().split()
             for pid in pids:
-                try:
+                with suppress(ProcessLookupError):
                     os.kill(int(pid), signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
             try:
                 self.folder.rmdir()
             except OSError:

@@ -1,6 +1,7 @@
 """Counts the agents' commands where they reach the sandbox."""
 
 import os
+from pathlib import Path
 
 from evalwright.tools import sandbox_tools
 
@@ -8,7 +9,7 @@ execute = sandbox_tools._ACTIONS["bash"]
 
 
 async def counted(sandbox, seconds, *, command):
-    with open(os.environ["AGENT_BOOKS"], "a") as books:
+    with Path(os.environ["AGENT_BOOKS"]).open("a") as books:
         books.write(repr(command) + "\n")
     return await execute(sandbox, seconds, command=command)
 
