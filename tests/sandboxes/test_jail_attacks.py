@@ -16,6 +16,7 @@ import sys
 import tarfile
 import tempfile
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -468,6 +469,62 @@ def test_a_memory_bomb_is_ended(tmp_path: Path, program: str) -> None:
     in_jail(tmp_path, act)
 
 
+def test_memory_between_two_looks_ends_the_command(tmp_path: Path) -> None:
+    """The keeper gets no processor while the memory is used."""
+    program = """
+import mmap, socket, sys
+line = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
+line.sendall(b'here'); line.recv(1)
+with mmap.mmap(-1, 512 << 20) as m:
+    for i in range(0, len(m), 4096): m[i] = 1
+line.sendall(b'done')
+"""
+    settings = SandboxSettings(limits=replace(LIMITS, memory_mb=64))
+
+    async def act(sandbox: Sandbox) -> None:
+        door, address = await sandbox.listen()
+        port = address.rpartition(":")[2]
+        starter = jail._starter()._process
+        assert starter is not None
+        (keeper,) = await _children(starter.pid, most=1)
+        command = ["python3", "-c", program, port]
+        running = asyncio.create_task(sandbox.exec(command))
+        door.settimeout(300)
+        line, _ = await asyncio.to_thread(door.accept)
+        with line:
+            line.settimeout(300)
+            assert await asyncio.to_thread(line.recv, 4) == b"here"
+            os.kill(keeper, signal.SIGSTOP)
+            try:
+                line.sendall(b"g")
+                assert await asyncio.to_thread(line.recv, 4) == b"done"
+            finally:
+                os.kill(keeper, signal.SIGCONT)
+        executed = await running
+        assert (executed.ended_by, executed.exit_code) == ("memory", 137)
+        assert (await bash(sandbox, "echo on")).stdout == b"on\n"
+
+    in_jail(tmp_path, act, settings)
+
+
+@pytest.mark.parametrize(
+    ("memory_mb", "processes", "most_mb"),
+    [(64, 128, 64 + 512), (64, 16, 64 + 16 * 8), (1024, 128, 2048)],
+)
+def test_what_one_process_can_set_aside_is_bounded(
+    tmp_path: Path, memory_mb: int, processes: int, most_mb: int
+) -> None:
+    limits = replace(LIMITS, memory_mb=memory_mb, processes=processes)
+    executed = run_bash(
+        tmp_path,
+        f'ulimit -d; python3 -c "bytearray({most_mb} << 20)"',
+        SandboxSettings(limits=limits),
+    )
+    assert executed.stdout == f"{most_mb << 10}\n".encode()
+    assert b"MemoryError" in executed.stderr
+    assert executed.exit_code == 1
+
+
 def test_a_memory_bomb_that_was_left_behind_is_ended(tmp_path: Path) -> None:
     program = "import time, mmap\ntime.sleep(0.5)\nm = mmap.mmap(-1, 1 << 30)\nfor i in range(0, 1 << 30, 4096): m[i] = 1\ntime.sleep(99)"
 
@@ -914,6 +971,7 @@ async def _children(process: int, most: int) -> list[int]:
 
 AS_ANOTHER = """
 import asyncio, sys
+from dataclasses import replace
 from pathlib import Path
 from evalwright.sandboxes.jail import JailBackend
 from evalwright.sandboxes.protocol import SandboxLimits, SandboxSettings
