@@ -272,6 +272,29 @@ def test_a_sandbox_goes_on_from_its_last_snapshot(
     assert resumed.answer.strategy["attempts"] == 1
 
 
+@pytest.mark.parametrize(("cheap_seconds", "n_redone"), [(math.inf, 0), (-1.0, 2)])
+def test_time_of_actions_makes_a_snapshot_due_where_it_is_cheap(
+    backend: FolderBackend,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cheap_seconds: float,
+    n_redone: int,
+) -> None:
+    """The first is always taken: nobody knows yet what it costs."""
+    monkeypatch.setattr(agent_sandbox, "SNAPSHOT_SECONDS", 0.0)
+    monkeypatch.setattr(agent_sandbox, "CHEAP_SECONDS", cheap_seconds)
+    monkeypatch.setattr(agent_sandbox, "MAX_SNAPSHOT_SHARE", 0.0)
+    script = in_steps(4, "echo {n} >> log.txt")
+    with pytest.raises(RequestFailed):
+        act(agent(), interrupted(3, script), tmp_path)
+    backend.executed.clear()
+    resumed = act(agent(), script, tmp_path)
+    assert isinstance(backend.starts[-1], Snapshot)
+    commands = [command[-1] for command in backend.executed if "echo" in command[-1]]
+    assert len(commands) == n_redone + 1
+    assert resumed.answer.text == "0\n1\n2\n3"
+
+
 def test_a_snapshot_without_what_still_runs_is_not_taken(
     backend: FolderBackend, tmp_path: Path
 ) -> None:
