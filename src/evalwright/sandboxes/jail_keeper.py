@@ -248,7 +248,7 @@ class _Keeper:
     def _start_trial(self) -> None:
         program = ["/opt/python/bin/python3", "-I", "-S", "-c", "print('ready')"]
         head = {"id": 0, "argv": program, "environment": {}, "folder": "/"}
-        self._exec({**head, "seconds": 20.0}, b"")
+        self._exec({**head, "seconds": 50.0}, b"")
 
     def _wait_ms(self) -> float | None:
         now = time.monotonic()

@@ -332,7 +332,7 @@ class _Starter:
         self.start(plan, [theirs.detach()])
         report = b""
         with ours:
-            ours.settimeout(30.0)
+            ours.settimeout(55.0)
             while piece := ours.recv(4096):
                 report += piece
         reply = self._keeper.parse_trial(report)
