@@ -956,7 +956,7 @@ async def _children(process: int, most: int) -> list[int]:
     A keeper closes its line a moment before the kernel has taken it away.
     """
     listed: list[int] = []
-    for _ in range(1000):
+    for _ in range(400):
         finished = subprocess.run(
             ["ps", "-o", "pid=", "--ppid", str(process)],
             stdout=subprocess.PIPE,

@@ -88,13 +88,14 @@ def main() -> None:
         gc.collect()
         gc.freeze()
         gc.disable()
+        # The kernel takes keepers away when they end, the one of the trial, too.
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         if problem := starter.try_out():
             raise OSError(problem)
     except Exception as error:
         control.send(json.dumps({"missing": str(error)}).encode())
         return
     control.send(json.dumps({"missing": ""}).encode())
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     starter.serve()
 
 
