@@ -714,9 +714,10 @@ def test_strange_names_are_names(tmp_path: Path) -> None:
 # Snapshots.
 
 
-def test_a_snapshot_of_many_files(tmp_path: Path) -> None:
+@pytest.mark.parametrize("n_folders", [10, pytest.param(100, marks=pytest.mark.slow)])
+def test_a_snapshot_of_many_files(tmp_path: Path, n_folders: int) -> None:
     limits = SandboxLimits(disk_mb=400, seconds=600.0)
-    program = "import os\nfor i in range(100):\n  os.mkdir(f'd{i}')\n  for j in range(1000):\n    open(f'd{i}/{j}', 'w').write(str(j))"
+    program = f"n = {n_folders}\nimport os\nfor i in range(n):\n  os.mkdir(f'd{{i}}')\n  for j in range(1000):\n    open(f'd{{i}}/{{j}}', 'w').write(str(j))"
 
     async def make(sandbox: Sandbox) -> Snapshot:
         executed = await python(sandbox, program)
@@ -724,11 +725,13 @@ def test_a_snapshot_of_many_files(tmp_path: Path) -> None:
         return await sandbox.snapshot()
 
     async def look(sandbox: Sandbox) -> Executed:
-        return await bash(sandbox, "find . -type f | wc -l; cat d99/999")
+        return await bash(sandbox, "find . -type f | wc -l; cat d9/999")
 
     settings = SandboxSettings(limits=limits)
     snapshot = in_jail(tmp_path, make, settings)
-    assert in_jail(tmp_path, look, settings, snapshot).stdout == b"100000\n999"
+    assert in_jail(tmp_path, look, settings, snapshot).stdout == (
+        f"{n_folders * 1000}\n999".encode()
+    )
 
 
 def test_a_snapshot_cannot_be_prevented(tmp_path: Path) -> None:
