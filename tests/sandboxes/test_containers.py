@@ -280,9 +280,9 @@ def test_a_process_left_behind_goes_on_and_holds_nothing_up(
     asyncio.run(scenario())
 
 
-def test_memory_processes_and_disk(engine: str, image: str, tmp_path: Path) -> None:
+def test_memory_and_processes(engine: str, image: str, tmp_path: Path) -> None:
     async def scenario() -> None:
-        limits = SandboxLimits(seconds=300, memory_mb=64, processes=20, disk_mb=20)
+        limits = SandboxLimits(seconds=300, memory_mb=64, processes=20)
         async with _container(engine, image, tmp_path, limits=limits) as box:
             executed = await box.exec(["python3", "-c", "x = bytearray(10**9)"])
             assert executed.ended_by == "memory"
@@ -294,6 +294,14 @@ def test_memory_processes_and_disk(engine: str, image: str, tmp_path: Path) -> N
             executed = await box.exec(["sh", "-c", "echo fine"], seconds=300)
             executed = await box.exec(["sh", "-c", "echo fine"], seconds=300)
             assert executed.stdout == b"fine\n"
+
+    asyncio.run(scenario())
+
+
+def test_the_disk_is_bounded(engine: str, image: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        limits = SandboxLimits(seconds=300, processes=64, disk_mb=20)
+        async with _container(engine, image, tmp_path, limits=limits) as box:
             executed = await box.exec(
                 ["dd", "if=/dev/zero", "of=big", "bs=1M", "count=40"]
             )
