@@ -6,6 +6,7 @@ What differs between them is the table `ENGINES`; all else is what both document
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import os
 import shutil
@@ -14,7 +15,9 @@ import socket
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 
 from evalwright.sandboxes.protocol import SandboxFailed
 
@@ -286,6 +289,7 @@ class EngineCalls:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
+            cwd=_engine_folder(),
             start_new_session=True,
         )
         return EngineProcess(
@@ -400,3 +404,11 @@ def _start_of(pid: int) -> str:
     except PermissionError:
         pass
     return "0"
+
+
+@cache
+def _engine_folder() -> str:
+    """Return where engines are called: podman leaves a file there when memory runs out."""
+    folder = mkdtemp(prefix="evalwright-engine-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
