@@ -13,9 +13,11 @@ NEWEST_TESTS := tests/models/local tests/models/remote/wire $(wildcard tests/mod
   tests/models/remote/test_litellm.py tests/models/remote/test_llamacpp.py tests/models/remote/test_http.py \
   tests/models/remote/batch/test_apis.py \
   $(foreach name,hf/test_memory hf/test_fitting hf/test_small_copy test_processes test_cluster,--ignore=tests/models/local/$(name).py)
-# Of the tests that are marked slow: three whole evaluations, brute force, and the coverage of differences.
+# Of the tests that are marked slow: three whole evaluations, brute force, wrong solutions of terminal tasks, and the coverage
+# of differences.
 SLOW_SAMPLE := tests/end_to_end tests/statistics/test_coverage.py \
-  tests/statistics/test_tipping.py::test_the_number_of_unsure_readings_is_that_of_brute_force
+  tests/statistics/test_tipping.py::test_the_number_of_unsure_readings_is_that_of_brute_force \
+  'tests/tasks/test_terminal_tasks.py::test_scores[wrong-solutions]'
 # In the order of the folders: files of few tests are often the longest, and would come last.
 PYTEST := -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
@@ -46,7 +48,7 @@ slow: $(VENV)/dev  ## Run the tests that are marked slow
 	$(BIN)/python $(PYTEST) -m slow
 
 slow-sample: $(VENV)/dev  ## Run a part of the tests that are marked slow, in under a minute
-	$(BIN)/python $(PYTEST) -m slow -k "(not covers or difference) and not a_year_of_a_board" $(SLOW_SAMPLE)
+	$(BIN)/python $(PYTEST) -m slow -k "(not covers or difference) and not a_year_of_a_board and not fifty_trajectories" $(SLOW_SAMPLE)
 
 # A warning of a release that came out today fails nothing; a test that it breaks does.
 newest: newest-environment  ## The quickstart and tests of local and remote models, with the newest release of everything

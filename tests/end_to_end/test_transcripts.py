@@ -44,7 +44,7 @@ def typist(
 def watch() -> None:
     """Look at what goes on, as `evalwright runs live` does."""
     live = LiveRun(Path("runs/typed"))
-    for _ in range(200):
+    for _ in range(30_000):
         live.look()
         trajectories = [*live.open.values()]
         if trajectories and trajectories[0].n_turns >= 6:

@@ -26,6 +26,7 @@ from evalwright.sandboxes.plan import PlannedFile, SandboxPlan
 from evalwright.sandboxes.protocol import SandboxSettings, Snapshot
 from strategies.asking import asked, strategy
 from support.agent_programs import MESSAGES_AGENT, URLLIB_AGENT, steps
+from support.patience import within_growing_seconds
 from support.scripted_chat import ScriptedChat, scripted_chat
 
 needs_jail = pytest.mark.skipif(
@@ -236,7 +237,6 @@ def test_a_limit_ends_the_program_and_is_the_models(
 def test_a_program_that_does_not_hear_of_the_limit_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evalwright.proxy.agent_command.LIMIT_GRACE_SECONDS", 2.0)
     program = ASK + (
         "import time, urllib.error\nprint('begun')\n"
         "while True:\n"
@@ -244,12 +244,20 @@ def test_a_program_that_does_not_hear_of_the_limit_is_ended(
         "    except urllib.error.HTTPError as error:\n"
         "        print(error.read().decode())\n        time.sleep(0.1)\n"
     )
-    with scripted_chat(lambda messages: "ok") as server:
-        answer = answered(tmp_path, server, program, limits={"messages": 2})
-    assert answer.strategy["ended"] == "messages"
-    assert answer.text.startswith("begun")
-    assert "The limit of 2 messages of this task is reached" in answer.text
-    assert answer.strategy["exit_code"] == 128 + 15
+
+    def check(seconds: float) -> None:
+        grace = "evalwright.proxy.agent_command.LIMIT_GRACE_SECONDS"
+        monkeypatch.setattr(grace, seconds)
+        folder = tmp_path / f"{seconds:g}"
+        folder.mkdir()
+        with scripted_chat(lambda messages: "ok") as server:
+            answer = answered(folder, server, program, limits={"messages": 2})
+        assert answer.strategy["ended"] == "messages"
+        assert answer.text.startswith("begun")
+        assert "The limit of 2 messages of this task is reached" in answer.text
+        assert answer.strategy["exit_code"] == 128 + 15
+
+    within_growing_seconds(check, (1.0, 20.0, 120.0))
 
 
 def test_time_of_the_program_itself_is_limited(

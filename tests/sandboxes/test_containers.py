@@ -77,8 +77,8 @@ def docker_host(
     script.chmod(0o755)
     service = subprocess.Popen(
         ["podman", "system", "service", "--time=0", address],
-        stderr=subprocess.DEVNULL,
         cwd=folder,
+        stderr=subprocess.DEVNULL,
     )
     try:
         while not (folder / "engine.sock").exists():
@@ -102,7 +102,7 @@ def engine(
 
 
 def _settings(engine: str, image: str, **changes: Any) -> SandboxSettings:
-    limits = changes.pop("limits", SandboxLimits(seconds=30, processes=64))
+    limits = changes.pop("limits", SandboxLimits(seconds=300, processes=64))
     return SandboxSettings(backend=engine, image=image, limits=limits, **changes)
 
 
@@ -228,18 +228,24 @@ def test_paths_that_cannot_be_read_or_written(
 
 
 def test_limits_of_time_and_output(engine: str, image: str, tmp_path: Path) -> None:
+    async def ended(box: Sandbox, seconds: float) -> None:
+        executed = await box.exec(
+            ["sh", "-c", "echo begun; sleep 1000 & sleep 1000"], seconds=seconds
+        )
+        assert executed.ended_by == "seconds"
+        assert executed.exit_code == 137
+        assert executed.stdout == b"begun\n"
+        assert b"sleep" not in await _processes(box)
+
     async def scenario() -> None:
-        limits = SandboxLimits(seconds=30, processes=64, output_kb=4)
+        limits = SandboxLimits(seconds=300, processes=64, output_kb=4)
         async with _container(engine, image, tmp_path, limits=limits) as box:
+            try:
+                await ended(box, 1)
+            except AssertionError:  # too early on a machine that is busy
+                await ended(box, 60)
             executed = await box.exec(
-                ["sh", "-c", "echo begun; sleep 100 & sleep 100"], seconds=1
-            )
-            assert executed.ended_by == "seconds"
-            assert executed.exit_code == 137
-            assert executed.stdout == b"begun\n"
-            assert b"sleep" not in await _processes(box)
-            executed = await box.exec(
-                ["sh", "-c", "seq 100000; echo problem >&2"], seconds=20
+                ["sh", "-c", "seq 100000; echo problem >&2"], seconds=300
             )
             assert executed.exit_code == 0
             assert executed.stdout.startswith(b"1\n2\n")
@@ -265,7 +271,7 @@ def test_a_process_left_behind_goes_on_and_holds_nothing_up(
     async def scenario() -> None:
         async with _container(engine, image, tmp_path) as box:
             executed = await box.exec(
-                ["sh", "-c", "sleep 1000 & echo started"], seconds=25
+                ["sh", "-c", "sleep 1000 & echo started"], seconds=300
             )
             assert executed.stdout == b"started\n"
             assert executed.exit_code == 0
@@ -275,26 +281,36 @@ def test_a_process_left_behind_goes_on_and_holds_nothing_up(
     asyncio.run(scenario())
 
 
-def test_memory_processes_and_disk(
+def test_memory_and_processes(
     engine: str, image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    caller = tmp_path / "caller"
-    caller.mkdir()
-    monkeypatch.chdir(caller)
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
 
     async def scenario() -> None:
-        limits = SandboxLimits(seconds=60, memory_mb=64, processes=20, disk_mb=20)
+        limits = SandboxLimits(seconds=300, memory_mb=64, processes=20)
         async with _container(engine, image, tmp_path, limits=limits) as box:
             executed = await box.exec(["python3", "-c", "x = bytearray(10**9)"])
             assert executed.ended_by == "memory"
             assert executed.exit_code == 137
             bomb = "import os, time\nwhile True:\n    os.fork() or time.sleep(30)"
-            executed = await box.exec(["python3", "-c", bomb], seconds=20)
+            executed = await box.exec(["python3", "-c", bomb], seconds=300)
             assert executed.ended_by == "processes"
-            # Whatever it left, the next command runs.
-            executed = await box.exec(["sh", "-c", "echo fine"], seconds=20)
-            executed = await box.exec(["sh", "-c", "echo fine"], seconds=20)
+            # Whatever it left, one that cannot be started ends that, and the next runs.
+            executed = await box.exec(["sh", "-c", "echo fine"], seconds=300)
+            if executed.exit_code:
+                executed = await box.exec(["sh", "-c", "echo fine"], seconds=300)
             assert executed.stdout == b"fine\n"
+
+    asyncio.run(scenario())
+    assert list(folder.iterdir()) == []  # where podman would note that memory ran out
+
+
+def test_the_disk_is_bounded(engine: str, image: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        limits = SandboxLimits(seconds=300, processes=64, disk_mb=20)
+        async with _container(engine, image, tmp_path, limits=limits) as box:
             executed = await box.exec(
                 ["dd", "if=/dev/zero", "of=big", "bs=1M", "count=40"]
             )
@@ -311,7 +327,6 @@ def test_memory_processes_and_disk(
             assert executed.ended_by == "disk"
 
     asyncio.run(scenario())
-    assert not list(caller.iterdir()), "the engine left files where it was called"
 
 
 def test_who_ends_the_container_from_inside_gains_nothing(

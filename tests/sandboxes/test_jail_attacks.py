@@ -16,6 +16,7 @@ import sys
 import tarfile
 import tempfile
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,7 @@ from support.jails import (
     run_bash,
     run_python,
 )
+from support.patience import within_growing_seconds
 
 pytestmark = needs_jail
 
@@ -314,9 +316,11 @@ def test_jails_do_not_see_each_other(tmp_path: Path) -> None:
             started(SETTINGS, tmp_path) as two,
         ):
             await one.write("/tmp/mine", SECRET.encode())
-            listening = "import socket, time; s = socket.socket(socket.AF_UNIX); s.bind('\\0door'); s.listen(); t = socket.create_server(('0.0.0.0', 8080)); print(1, flush=True); time.sleep(60)"
+            listening = "import socket, time; s = socket.socket(socket.AF_UNIX); s.bind('\\0door'); s.listen(); t = socket.create_server(('0.0.0.0', 8080)); print(1, flush=True); time.sleep(600)"
             await bash(
-                one, f'python3 -c "{listening}" & sleep 0.5; echo {SECRET} > /dev/shm/x'
+                one,
+                f'python3 -c "{listening}" > /dev/shm/said & until grep -q 1 /dev/shm/said;'
+                f" do sleep 0.05; done; echo {SECRET} > /dev/shm/x",
             )
             looks = [
                 "ls /tmp /dev/shm /work",
@@ -411,7 +415,7 @@ def test_a_command_ends_though_others_hold_its_output(tmp_path: Path) -> None:
         assert executed.exit_code == 5
         assert executed.ended_by == ""
         assert executed.stderr == b"done\n"
-        assert executed.seconds < 5
+        assert executed.seconds < 90  # not the 98 of what holds it
         again = await bash(sandbox, "pgrep -c yes; kill $(pgrep yes)")
         assert again.stdout == b"1\n"  # it goes on, and somebody reads what it writes
 
@@ -424,7 +428,9 @@ def test_what_is_done_to_the_command_is_its_own_end(tmp_path: Path) -> None:
     async def act(sandbox: Sandbox) -> None:
         killer = "import os, signal, time\nos.setsid()\nwhile 1:\n  for n in os.listdir('/proc'):\n    if n.isdigit() and int(n) != os.getpid():\n      try: os.kill(int(n), 9)\n      except OSError: pass"
         await bash(sandbox, f'python3 -c "{killer}" >/dev/null 2>&1 & sleep 0.3')
-        executed = await python(sandbox, "import time; time.sleep(5); print('forged')")
+        executed = await python(
+            sandbox, "import time; time.sleep(250); print('forged')"
+        )
         assert executed.exit_code == 137
         assert executed.stdout == b""
         await sandbox.write("x", b"still")
@@ -452,7 +458,7 @@ def test_what_is_done_to_the_command_is_its_own_end(tmp_path: Path) -> None:
 )
 def test_a_memory_bomb_is_ended(tmp_path: Path, program: str) -> None:
     async def act(sandbox: Sandbox) -> None:
-        executed = await python(sandbox, program, seconds=15.0)
+        executed = await python(sandbox, program)
         assert executed.exit_code != 0
         assert executed.ended_by == "memory" or b"MemoryError" in executed.stderr, (
             executed
@@ -463,12 +469,68 @@ def test_a_memory_bomb_is_ended(tmp_path: Path, program: str) -> None:
     in_jail(tmp_path, act)
 
 
+def test_memory_between_two_looks_ends_the_command(tmp_path: Path) -> None:
+    """The keeper gets no processor while the memory is used."""
+    program = """
+import mmap, socket, sys
+line = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
+line.sendall(b'here'); line.recv(1)
+with mmap.mmap(-1, 512 << 20) as m:
+    for i in range(0, len(m), 4096): m[i] = 1
+line.sendall(b'done')
+"""
+    settings = SandboxSettings(limits=replace(LIMITS, memory_mb=64))
+
+    async def act(sandbox: Sandbox) -> None:
+        door, address = await sandbox.listen()
+        port = address.rpartition(":")[2]
+        starter = jail._starter()._process
+        assert starter is not None
+        (keeper,) = await _children(starter.pid, most=1)
+        command = ["python3", "-c", program, port]
+        running = asyncio.create_task(sandbox.exec(command))
+        door.settimeout(300)
+        line, _ = await asyncio.to_thread(door.accept)
+        with line:
+            line.settimeout(300)
+            assert await asyncio.to_thread(line.recv, 4) == b"here"
+            os.kill(keeper, signal.SIGSTOP)
+            try:
+                line.sendall(b"g")
+                assert await asyncio.to_thread(line.recv, 4) == b"done"
+            finally:
+                os.kill(keeper, signal.SIGCONT)
+        executed = await running
+        assert (executed.ended_by, executed.exit_code) == ("memory", 137)
+        assert (await bash(sandbox, "echo on")).stdout == b"on\n"
+
+    in_jail(tmp_path, act, settings)
+
+
+@pytest.mark.parametrize(
+    ("memory_mb", "processes", "most_mb"),
+    [(64, 128, 64 + 512), (64, 16, 64 + 16 * 8), (1024, 128, 2048)],
+)
+def test_what_one_process_can_set_aside_is_bounded(
+    tmp_path: Path, memory_mb: int, processes: int, most_mb: int
+) -> None:
+    limits = replace(LIMITS, memory_mb=memory_mb, processes=processes)
+    executed = run_bash(
+        tmp_path,
+        f'ulimit -d; python3 -c "bytearray({most_mb} << 20)"',
+        SandboxSettings(limits=limits),
+    )
+    assert executed.stdout == f"{most_mb << 10}\n".encode()
+    assert b"MemoryError" in executed.stderr
+    assert executed.exit_code == 1
+
+
 def test_a_memory_bomb_that_was_left_behind_is_ended(tmp_path: Path) -> None:
     program = "import time, mmap\ntime.sleep(0.5)\nm = mmap.mmap(-1, 1 << 30)\nfor i in range(0, 1 << 30, 4096): m[i] = 1\ntime.sleep(99)"
 
     async def act(sandbox: Sandbox) -> None:
         await bash(sandbox, f"python3 -c '{program}' >/dev/null 2>&1 &")
-        for _ in range(100):
+        for _ in range(1000):
             left = await bash(sandbox, "pgrep -c python3; sleep 0.1")
             if left.stdout == b"0\n":
                 return
@@ -511,13 +573,16 @@ def test_files_are_bounded_in_number(tmp_path: Path) -> None:
 
 
 def test_output_without_end_costs_no_memory(tmp_path: Path) -> None:
-    async def act(sandbox: Sandbox) -> Executed:
-        return await bash(sandbox, "yes & yes >&2", seconds=1.0)
+    def check(seconds: float) -> None:
+        executed = in_jail(
+            tmp_path,
+            lambda sandbox: bash(sandbox, "yes & yes >&2", seconds=seconds),
+        )
+        assert executed.ended_by == "seconds"
+        assert len(executed.stdout) == len(executed.stderr) == LIMITS.output_kb << 10
+        assert executed.dropped_bytes > 1_000_000
 
-    executed = in_jail(tmp_path, act)
-    assert executed.ended_by == "seconds"
-    assert len(executed.stdout) == len(executed.stderr) == LIMITS.output_kb << 10
-    assert executed.dropped_bytes > 1_000_000
+    within_growing_seconds(check)
 
 
 def test_a_file_of_a_terabyte_is_not_made(tmp_path: Path) -> None:
@@ -561,10 +626,10 @@ def test_only_files_are_read_and_written(
     async def act(sandbox: Sandbox) -> None:
         await bash(sandbox, make)
         with pytest.raises(SandboxPathError, match=message or None):
-            await asyncio.wait_for(sandbox.read(path, 1000), 10)
+            await asyncio.wait_for(sandbox.read(path, 1000), 60)
         if path.startswith(("/dev/", "/proc/")) or make != "true":
             with pytest.raises(SandboxPathError):
-                await asyncio.wait_for(sandbox.write(path, b"x"), 10)
+                await asyncio.wait_for(sandbox.write(path, b"x"), 60)
 
     in_jail(tmp_path, act)
 
@@ -596,12 +661,15 @@ def test_links_in_a_path_that_is_written_stay_inside(
 
 
 def test_a_lease_does_not_hold_us_up(tmp_path: Path) -> None:
-    program = "import fcntl, os, time\nf = os.open('/work/x', os.O_RDWR | os.O_CREAT)\nfcntl.fcntl(f, 1024, 1)\nprint(1, flush=True)\nimport signal; signal.signal(signal.SIGIO, signal.SIG_IGN)\ntime.sleep(99)"
+    program = "import fcntl, os, time\nf = os.open('/work/x', os.O_RDWR | os.O_CREAT)\nfcntl.fcntl(f, 1024, 1)\nimport signal; signal.signal(signal.SIGIO, signal.SIG_IGN)\nprint(1, flush=True)\ntime.sleep(999)"
 
     async def act(sandbox: Sandbox) -> None:
-        await bash(sandbox, f'python3 -c "{program}" & sleep 0.3')
+        await bash(
+            sandbox,
+            f'python3 -c "{program}" > /tmp/said & until grep -q 1 /tmp/said; do sleep 0.05; done',
+        )
         with pytest.raises(SandboxPathError):
-            await asyncio.wait_for(sandbox.read("x", 10), 10)
+            await asyncio.wait_for(sandbox.read("x", 10), 60)
 
     in_jail(tmp_path, act)
 
@@ -646,9 +714,10 @@ def test_strange_names_are_names(tmp_path: Path) -> None:
 # Snapshots.
 
 
-def test_a_snapshot_of_many_files(tmp_path: Path) -> None:
-    limits = SandboxLimits(disk_mb=400, seconds=120.0)
-    program = "import os\nfor i in range(100):\n  os.mkdir(f'd{i}')\n  for j in range(1000):\n    open(f'd{i}/{j}', 'w').write(str(j))"
+@pytest.mark.parametrize("n_folders", [10, pytest.param(100, marks=pytest.mark.slow)])
+def test_a_snapshot_of_many_files(tmp_path: Path, n_folders: int) -> None:
+    limits = SandboxLimits(disk_mb=400, seconds=600.0)
+    program = f"n = {n_folders}\nimport os\nfor i in range(n):\n  os.mkdir(f'd{{i}}')\n  for j in range(1000):\n    open(f'd{{i}}/{{j}}', 'w').write(str(j))"
 
     async def make(sandbox: Sandbox) -> Snapshot:
         executed = await python(sandbox, program)
@@ -656,11 +725,13 @@ def test_a_snapshot_of_many_files(tmp_path: Path) -> None:
         return await sandbox.snapshot()
 
     async def look(sandbox: Sandbox) -> Executed:
-        return await bash(sandbox, "find . -type f | wc -l; cat d99/999")
+        return await bash(sandbox, "find . -type f | wc -l; cat d9/999")
 
     settings = SandboxSettings(limits=limits)
     snapshot = in_jail(tmp_path, make, settings)
-    assert in_jail(tmp_path, look, settings, snapshot).stdout == b"100000\n999"
+    assert in_jail(tmp_path, look, settings, snapshot).stdout == (
+        f"{n_folders * 1000}\n999".encode()
+    )
 
 
 def test_a_snapshot_cannot_be_prevented(tmp_path: Path) -> None:
@@ -794,7 +865,7 @@ def test_a_door_is_the_only_one(tmp_path: Path) -> None:
             assert (await python(two, program)).exit_code == 1
             with pytest.raises(OSError, match="refused"):
                 socket.create_connection(("127.0.0.1", port), 2)
-            door.settimeout(10)
+            door.settimeout(300)
             asking = asyncio.create_task(python(one, program))
             connection, _ = await asyncio.to_thread(door.accept)
             connection.close()
@@ -841,15 +912,14 @@ def test_a_keeper_that_is_killed_takes_all_with_it(tmp_path: Path) -> None:
         await bash(sandbox, "true")
         starter = jail._starter()._process
         assert starter is not None
-        listed = ["ps", "-o", "pid=", "--ppid", str(starter.pid)]
-        keepers = subprocess.run(listed, capture_output=True, check=True).stdout.split()
+        keepers = await _children(starter.pid, most=1)
         assert len(keepers) == 1
-        os.kill(int(keepers[0]), signal.SIGKILL)
+        os.kill(keepers[0], signal.SIGKILL)
         with pytest.raises(SandboxFailed, match="no longer there"):
             await waiting
         with pytest.raises(SandboxFailed, match="no longer there"):
             await sandbox.read("x", 1)
-        for _ in range(100):
+        for _ in range(1000):
             if subprocess.run(
                 ["pgrep", "-f", f"^sleep {mark}"], check=False
             ).returncode:
@@ -880,16 +950,31 @@ def test_nothing_stays_when_jails_stop(tmp_path: Path) -> None:
     for _ in range(5):
         run_bash(tmp_path, "setsid sleep 99 >/dev/null 2>&1 & (sleep 98 &); echo x > y")
     assert len(list(Path("/proc/self/fd").iterdir())) <= before
-    children = subprocess.run(
-        ["ps", "--ppid", str(starter.pid), "-o", "stat="],
-        stdout=subprocess.PIPE,
-        check=False,
-    )
-    assert children.stdout.strip() == b"", children.stdout
+    assert asyncio.run(_children(starter.pid, most=0)) == []
+
+
+async def _children(process: int, most: int) -> list[int]:
+    """List the children of a process, once there are no more than so many.
+
+    A keeper closes its line a moment before the kernel has taken it away.
+    """
+    listed: list[int] = []
+    for _ in range(400):
+        finished = subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", str(process)],
+            stdout=subprocess.PIPE,
+            check=False,
+        )
+        listed = [int(number) for number in finished.stdout.split()]
+        if len(listed) <= most:
+            break
+        await asyncio.sleep(0.05)
+    return listed
 
 
 AS_ANOTHER = """
 import asyncio, sys
+from dataclasses import replace
 from pathlib import Path
 from evalwright.sandboxes.jail import JailBackend
 from evalwright.sandboxes.protocol import SandboxLimits, SandboxSettings
@@ -902,7 +987,7 @@ async def main():
         return
     folder = Path(sys.argv[1])
     sandbox = await JailBackend().start(settings, folder)
-    async def run(script, seconds=20.0):
+    async def run(script, seconds=300.0):
         return await sandbox.exec(["bash", "-c", script], seconds=seconds)
     executed = await run("id -u; echo x > /work/x; kill -9 1; ls /proc/1; cat %(secret)s; touch /usr/bin/x; unshare -Ur true; echo end")
     assert executed.stdout == b"0\\nend\\n", executed
@@ -972,7 +1057,7 @@ def _run_as(other: list[str], home: Path, secret_file: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=900,
     )
     if finished.stdout.startswith("refused:"):
         pytest.skip(finished.stdout)

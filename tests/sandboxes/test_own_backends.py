@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (metadata / "METADATA").write_text("Name: cloudy\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text(POINTS)
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "cloudy", raising=False)  # of the test before
     monkeypatch.setattr(backends, "_backends", {})
     monkeypatch.setattr(backends.registry, "_found", {})
 

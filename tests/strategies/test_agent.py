@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from evalwright.core.errors import (
 from evalwright.core.requests import Generate, Message
 from evalwright.core.responses import Response, Usage
 from evalwright.sandboxes.protocol import SandboxFailed, Snapshot
+from evalwright.strategies import agent_sandbox
 from evalwright.strategies.agent_loop import AgentRun
 from evalwright.strategies.limits import Limits
 from evalwright.tools.task_tools import TaskTools
@@ -54,6 +56,14 @@ def note(text: str) -> str:
 @pytest.fixture(autouse=True)
 def nothing_noted() -> None:
     noted.clear()
+
+
+@pytest.fixture(autouse=True)
+def snapshots_by_actions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have snapshots fall due by the number of actions only, on a machine of any speed."""
+    monkeypatch.setattr(agent_sandbox, "SNAPSHOT_SECONDS", math.inf)
+    monkeypatch.setattr(agent_sandbox, "CHEAP_SECONDS", math.inf)
+    monkeypatch.setattr(agent_sandbox, "_idle_processes", {})
 
 
 @pytest.fixture
@@ -152,7 +162,7 @@ def test_calls_behind_submit_are_not_carried_out(
         (Limits(messages=2), "messages", 2),
         (Limits(messages=None, tokens=250), "tokens", 3),
         (Limits(dollars=0.02), "dollars", 2),
-        (Limits(seconds=1.2), "seconds", 3),
+        (Limits(seconds=1200), "seconds", 3),
     ],
 )
 def test_limits_end_it(
@@ -162,7 +172,9 @@ def test_limits_end_it(
     ended: str,
     n_replies: int,
 ) -> None:
-    script: Script = lambda n, request: bash(f"echo {n} >> log.txt", cost=0.01)  # noqa: E731
+    script: Script = lambda n, request: bash(  # noqa: E731
+        f"echo {n} >> log.txt", cost=0.01, latency=500.0
+    )
     acted = act(agent(limits=limits), script, tmp_path)
     assert acted.answer.strategy["ended"] == ended
     assert acted.answer.strategy["steps"] == n_replies == len(acted.asked)
@@ -258,6 +270,29 @@ def test_a_sandbox_goes_on_from_its_last_snapshot(
     assert [command.split()[1] for command in redone] == ["10", "11"]
     assert resumed.answer.text == "\n".join(str(n) for n in range(14))
     assert resumed.answer.strategy["attempts"] == 1
+
+
+@pytest.mark.parametrize(("cheap_seconds", "n_redone"), [(math.inf, 0), (-1.0, 2)])
+def test_time_of_actions_makes_a_snapshot_due_where_it_is_cheap(
+    backend: FolderBackend,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cheap_seconds: float,
+    n_redone: int,
+) -> None:
+    """The first is always taken: nobody knows yet what it costs."""
+    monkeypatch.setattr(agent_sandbox, "SNAPSHOT_SECONDS", 0.0)
+    monkeypatch.setattr(agent_sandbox, "CHEAP_SECONDS", cheap_seconds)
+    monkeypatch.setattr(agent_sandbox, "MAX_SNAPSHOT_SHARE", 0.0)
+    script = in_steps(4, "echo {n} >> log.txt")
+    with pytest.raises(RequestFailed):
+        act(agent(), interrupted(3, script), tmp_path)
+    backend.executed.clear()
+    resumed = act(agent(), script, tmp_path)
+    assert isinstance(backend.starts[-1], Snapshot)
+    commands = [command[-1] for command in backend.executed if "echo" in command[-1]]
+    assert len(commands) == n_redone + 1
+    assert resumed.answer.text == "0\n1\n2\n3"
 
 
 def test_a_snapshot_without_what_still_runs_is_not_taken(

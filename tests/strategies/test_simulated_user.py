@@ -20,6 +20,7 @@ from evalwright.strategies.simulated_user import (
 )
 from evalwright.tasks.loading import task_from_definition
 from support.left_states import needs_jail
+from support.patience import within_growing_seconds
 
 PROGRAM = """
 import json, sys
@@ -52,7 +53,7 @@ def definition(**changes: Any) -> dict[str, Any]:
         "dataset": {"rows": [{"id": "a", "question": "Hello.", "script": SCRIPT}]},
         "sample": {"input": "{{ question }}"},
         "prompt": {"system": "Policy.", "user": "{{ question }}"},
-        "sandbox": {"backend": "jail", "limits": {"seconds": 2}},
+        "sandbox": "jail",
         "files": {"/desk/desk.py": PROGRAM},
         "tools": [{"command": ["python3", "/desk/desk.py"], "tools": [NOTE]}],
         "strategy": {"name": "agent", "user": {"script": "{{ script }}"}},
@@ -134,14 +135,18 @@ def test_what_was_stored_is_not_asked_for_again(own_folder: Path) -> None:
 @needs_jail
 def test_a_program_that_fails_or_hangs_is_a_result(own_folder: Path) -> None:
     replies = ({"text": "break"}, {"text": "hang"}, {"text": "ü"}, "Done.")
-    record = record_of(
-        Agent(*replies), definition(strategy="agent", scorers=["outcome"])
-    )
-    results = [turn for turn in record.answer.prompt if turn.role == "tool"]
-    assert [turn.is_error for turn in results] == [True, True, False]
-    assert results[0].text == "It is broken."
-    assert "ran out of seconds" in results[1].text
-    assert results[2].text == "noted 3"
+
+    def check(seconds: float) -> None:
+        sandbox = {"backend": "jail", "limits": {"seconds": seconds}}
+        content = definition(strategy="agent", scorers=["outcome"], sandbox=sandbox)
+        record = record_of(Agent(*replies), content, replace=True)
+        results = [turn for turn in record.answer.prompt if turn.role == "tool"]
+        assert [turn.is_error for turn in results] == [True, True, False]
+        assert results[0].text == "It is broken."
+        assert "ran out of seconds" in results[1].text
+        assert results[2].text == "noted 3"
+
+    within_growing_seconds(check, (2.0, 20.0, 120.0))
 
 
 @pytest.mark.parametrize(

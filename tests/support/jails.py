@@ -26,7 +26,7 @@ REFUSAL = (
 )
 needs_jail = pytest.mark.skipif(bool(REFUSAL), reason=REFUSAL or "there is a jail")
 LIMITS = SandboxLimits(
-    seconds=20.0, memory_mb=256, processes=64, disk_mb=32, output_kb=64
+    seconds=300.0, memory_mb=256, processes=64, disk_mb=32, output_kb=64
 )
 SETTINGS = SandboxSettings(limits=LIMITS)
 _LIST_PROCESSES = """

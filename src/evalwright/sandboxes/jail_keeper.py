@@ -49,6 +49,10 @@ _TRUSTED_PROCESSES = 2
 """The keeper and the first process, which the kernel counts among the jail's processes."""
 _STACK_BYTES = 8 << 20
 """Of a thread; only what is used of it is memory."""
+_MIN_STACKS_BYTES = 512 << 20
+"""A process may set so much aside for stacks, however little memory there is."""
+_PROGRAM_BYTES = 256 << 20
+"""What a process may have read from files of the machine, which is not counted as its memory."""
 
 
 def main(
@@ -227,7 +231,7 @@ class _Keeper:
     def _start_trial(self) -> None:
         program = ["/opt/python/bin/python3", "-I", "-S", "-c", "print('ready')"]
         head = {"id": 0, "argv": program, "environment": {}, "folder": "/"}
-        self._exec({**head, "seconds": 20.0}, b"")
+        self._exec({**head, "seconds": 50.0}, b"")
 
     def _wait_ms(self) -> float | None:
         now = time.monotonic()
@@ -474,8 +478,11 @@ class _Keeper:
 
     def _limit(self) -> None:
         processes = self._processes + _TRUSTED_PROCESSES
+        stacks_bytes = min(
+            self._processes * _STACK_BYTES, max(self._memory_bytes, _MIN_STACKS_BYTES)
+        )
         for limit, most in (
-            (resource.RLIMIT_DATA, self._memory_bytes + self._processes * _STACK_BYTES),
+            (resource.RLIMIT_DATA, self._memory_bytes + stacks_bytes),
             (resource.RLIMIT_FSIZE, self._disk_bytes),
             (resource.RLIMIT_NOFILE, _OPEN_FILES),
             (resource.RLIMIT_NPROC, processes),
@@ -548,9 +555,14 @@ class _Keeper:
     def _command_ended(self, command: _Command) -> None:
         self._unwatch(command.handle)
         os.close(command.handle)
-        _, status = os.waitpid(command.process, 0)
+        _, status, usage = os.wait4(command.process, 0)
         exit_code = os.waitstatus_to_exitcode(status)
         command.exit_code = exit_code if exit_code >= 0 else 128 - exit_code
+        # The most that it, or one that it waited for, had at a time: between two looks, too.
+        most_bytes = usage.ru_maxrss << 10
+        if not command.ended_by and most_bytes > self._memory_bytes + _PROGRAM_BYTES:
+            command.ended_by = "memory"
+            command.exit_code = 128 + signal.SIGKILL
         command.ended_at = time.monotonic()
         command.seconds = command.ended_at - command.started_at
         self._finish_commands()

@@ -93,13 +93,14 @@ def main() -> None:
         gc.collect()
         gc.freeze()
         gc.disable()
+        # The kernel takes keepers away when they end, the one of the trial, too.
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         if problem := starter.try_out():
             raise OSError(problem)
     except Exception as error:
         control.send(json.dumps({"missing": str(error)}).encode())
         return
     control.send(json.dumps({"missing": ""}).encode())
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     starter.serve()
 
 
@@ -340,7 +341,7 @@ class _Starter:
         self.start(plan, [theirs.detach()])
         report = b""
         with ours:
-            ours.settimeout(30.0)
+            ours.settimeout(55.0)
             while piece := ours.recv(4096):
                 report += piece
         reply = self._keeper.parse_trial(report)

@@ -22,6 +22,7 @@ import pytest
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
+from evalwright.reports.explorer import following
 from evalwright.reports.explorer.following import FollowedRun, Follower
 from evalwright.reports.explorer.server import MOST_CONNECTIONS, Server
 from evalwright.runs.writer import RunWriter
@@ -66,6 +67,15 @@ def record(number: int) -> SampleRecord:
     return SampleRecord(
         "factual", number, 0, sample, Answer(text=f"answer {number}"), scores
     )
+
+
+@pytest.fixture(autouse=True)
+def reads_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a look read all that there is, on a machine of any speed.
+
+    Metrics are computed after each look, and then not again for a while.
+    """
+    monkeypatch.setattr(following, "READ_SECONDS", 3600.0)
 
 
 @pytest.fixture
