@@ -52,9 +52,12 @@ SAMPLE = Sample(
 OPTIONS: dict[str, dict[str, Any]] = {
     "assertions": {"assertions": [{"type": "contains", "value": "Paris"}]},
     "judge-rating": {"question": "How good is it?"},
+    "command": {"run": "true"},
+    "files": {"expected": {"/work/out.txt": "Paris"}},
     "label": {"labels": ["Paris", "Rome"]},
     "procedure": {"kind": "route"},
     "reward": {"range": [-5, 5]},
+    "service-outcome": {"initial": {"city": "Rome"}},
     "similarity": {"role": "embedder"},
 }
 FAULTS = {
@@ -71,6 +74,9 @@ UNSCORED = {"consistency", "perplexity", "words"}
 OWN_CLASSES = {"outcome", "stress", "grounding-judged"}
 """Scorers with classes of their own for such replies."""
 
+OF_TRAJECTORIES = {"judge-transcript"}
+"""Scorers of what a model did, whatever its last reply was: they ask about such replies too."""
+
 
 async def nobody(role: str, request: Request) -> Response:
     raise AssertionError(
@@ -85,7 +91,18 @@ def scored(
     return asyncio.run(score_record(record, [one], as_empty, nobody))
 
 
-@pytest.mark.parametrize("kind", sorted(BUNDLED))
+@pytest.mark.parametrize("kind", sorted(OF_TRAJECTORIES))
+@pytest.mark.parametrize("outcome", FAULTS)
+def test_what_a_model_did_is_judged_whatever_its_last_reply(
+    kind: str, outcome: str
+) -> None:
+    scorer = bind(kind, OPTIONS.get(kind, {}))
+    record = scored(scorer, FAULTS[outcome])
+    assert scorer.own_faults and not record.scores
+    assert "nothing is asked of 'judge'" in record.score_failures[kind].message
+
+
+@pytest.mark.parametrize("kind", sorted(set(BUNDLED) - OF_TRAJECTORIES))
 @pytest.mark.parametrize("outcome", FAULTS)
 def test_every_scorer_declares_what_no_answer_is_worth(kind: str, outcome: str) -> None:
     if kind == "ter" or kind in ("bleu", "chrf", "chrf++"):

@@ -175,6 +175,17 @@ def test_files_may_be_a_column(folder: Path) -> None:
         load(folder, dataset={"rows": rows}, files="{{ files }}")
 
 
+def test_paths_of_files_may_be_templates(folder: Path) -> None:
+    (folder / "tree").mkdir()
+    (folder / "tree" / "x").write_text("kept")
+    files = {"/work/{{ id }}.py": "{{ app }}", "/{{ id }}": {"from": "tree"}}
+    task = load(folder, files=files)
+    assert contents(plan_of(task, 1)) == {"/work/b.py": b"print(2)\n", "/b/x": b"kept"}
+    assert plan_of(task).fingerprint != plan_of(task, 1).fingerprint
+    with pytest.raises(DatasetError, match=r"row 1.*'\.\.'"):
+        load(folder, files={"/work/../{{ id }}": "x"})
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -7,9 +7,12 @@ score of each scorer; what failed through no fault of the model is missing, and 
 from __future__ import annotations
 
 import math
+import sysconfig
+import traceback
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from inspect import isawaitable
+from pathlib import Path
 
 from evalwright.core.ask import Ask
 from evalwright.core.errors import (
@@ -44,6 +47,12 @@ from evalwright.scorers.registry import RUN_PROGRAMS
 from evalwright.strategies.faults import StrategyAsk
 from evalwright.tasks.yaml_files import kind_of
 
+_CODE_OF_OTHERS = (
+    Path(__file__).resolve().parent.parent,
+    *(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")),
+)
+"""Folders of code that is not the user's."""
+
 
 async def evaluate_sample(
     task: Task, index: int, sample: Sample, draw: int, ask: Ask
@@ -73,7 +82,8 @@ async def evaluate_sample(
     except EvalwrightError:
         raise  # the store or the configuration failed, not this sample
     except Exception as error:
-        failure = Failure("strategy error", "task", f"{type(error).__name__}: {error}")
+        message = f"{type(error).__name__}: {error}{_place_of(error)}"
+        failure = Failure("strategy error", "task", message)
     record = SampleRecord(task.name, index, draw, sample, answer, {}, failure)
     return await score_record(
         record,
@@ -83,6 +93,16 @@ async def evaluate_sample(
         task.metrics,
         unscored=task.no_answer == "unscored",
     )
+
+
+def _place_of(error: Exception) -> str:
+    """Return in which line of the user's own code an error was raised, as " (FILE, line N)"."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        is_others = any(path.is_relative_to(folder) for folder in _CODE_OF_OTHERS)
+        if path.is_file() and not is_others:
+            return f" ({path.name}, line {frame.lineno})"
+    return ""
 
 
 async def score_record(

@@ -221,9 +221,15 @@ class _FilePart:
 
     def __init__(self, path: str, content: Any, document: Document) -> None:
         at: KeyPath = ("files", path)
-        if why := schema.why_no_path(path):
+        has_template = templates.is_template(path)
+        if not has_template and (why := schema.why_no_path(path)):
             raise document.error(at, f"a path of `files` {why}: '{path[:80]}'.")
         self.path = path
+        self._render_path = (
+            Placed(templates.text, path, "a path of `files`", document, at)
+            if has_template
+            else None
+        )
         self._at = at
         self._document = document
         self._tree: tuple[PlannedFile, ...] | None = None
@@ -249,13 +255,22 @@ class _FilePart:
         self.recorded: Any = recorded_from(source, digest) if is_tree else source
 
     def of_row(self, context: Mapping[str, Any]) -> list[PlannedFile]:
-        """Return its files for a row."""
+        """Return its files for a row. Raises RowError or TaskError."""
+        path = self._path_of_row(context)
         if self._tree is not None:
-            return placed_at(self.path, self._tree)
+            return placed_at(path, self._tree)
         text: str = self._render(context)
         if self._is_tree:
-            return placed_at(self.path, read_tree(text, self._at, self._document))
-        return [PlannedFile(self.path, text.encode("utf-8", "surrogatepass"))]
+            return placed_at(path, read_tree(text, self._at, self._document))
+        return [PlannedFile(path, text.encode("utf-8", "surrogatepass"))]
+
+    def _path_of_row(self, context: Mapping[str, Any]) -> str:
+        if self._render_path is None:
+            return self.path
+        path: str = self._render_path(context)
+        if why := schema.why_no_path(path):
+            raise RowError(f"a path of `files` {why}: '{path[:80]}'")
+        return path
 
 
 def _listed_files(listed: Any) -> list[PlannedFile]:

@@ -69,6 +69,23 @@ def test_a_sound_task_has_no_fault(own_folder: Path) -> None:
     )
 
 
+def test_the_same_question_over_other_files_is_another_question(
+    own_folder: Path,
+) -> None:
+    def duplicates(**changes: Any) -> list[str]:
+        task = load(own_folder, prompt={"user": "Copy it."}, **changes)
+        (examined,) = examine([task])
+        return [
+            finding.verdict
+            for finding in examined.findings
+            if finding.check == "duplicates"
+        ]
+
+    sample = {"input": "Copy it.", "target": "{{ number }}"}
+    assert duplicates(sample=sample) == ["fault"]
+    assert duplicates(sample=sample, files={"/work/it": "{{ number }}"}) == ["ok"]
+
+
 def test_a_wrong_solution_is_a_fault_with_its_reason(own_folder: Path) -> None:
     solution = "test {{ number }} != 1 || { echo no room >&2; exit 4; }; echo {{ number }} > out.txt"
     (finding,) = acting(load(own_folder, solution=solution))

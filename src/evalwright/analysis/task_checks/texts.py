@@ -16,7 +16,10 @@ from evalwright.analysis.task_checks.material import (
     normalise,
 )
 from evalwright.analysis.words import counted
+from evalwright.core.errors import EvalwrightError
 from evalwright.core.samples import Sample
+from evalwright.core.tasks import Task
+from evalwright.sandboxes.plan import SandboxPlan
 from evalwright.statistics import wilson
 
 _TEXTS, _OPTIONS, _DUPLICATES, _PROMPTS, _LEAKS = map(
@@ -138,6 +141,17 @@ def _find_option_faults(material: Material) -> list[Finding]:
 # -- duplicates ------------------------------------------------------------------------
 
 
+def _sandbox_of(task: Task, sample: Sample) -> str:
+    """Return what tells a sample's sandbox from those of others; "" for none, or a broken one."""
+    if task.sandbox is None:
+        return ""
+    try:
+        plan: SandboxPlan = task.sandbox.plan(sample)
+    except EvalwrightError:
+        return ""
+    return plan.fingerprint
+
+
 def check_duplicates(material: Material) -> Iterator[Finding]:
     """Report repeated questions, compared with their options and passages in normalised form."""
     groups: dict[Any, list[int]] = {}
@@ -147,9 +161,9 @@ def check_duplicates(material: Material) -> Iterator[Finding]:
         if question.strip():
             options = tuple(sorted(map(normalise, sample.choices)))
             passages = tuple(normalise(passage.text) for passage in sample.passages)
-            groups.setdefault((normalise(question), options, passages), []).append(
-                index
-            )
+            sandbox = _sandbox_of(material.task, sample)
+            key = (normalise(question), options, passages, sandbox)
+            groups.setdefault(key, []).append(index)
     if not groups:
         yield _DUPLICATES.skipped(
             "no question's text is known, so duplicates cannot be found"
