@@ -136,6 +136,23 @@ def test_hidden_files_and_states_that_are_gone_are_said(own_folder: Path) -> Non
     assert gone.n_missing == 2
 
 
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_state_that_is_damaged_is_made_again(own_folder: Path, is_cut: bool) -> None:
+    path = write_task(own_folder / "task")
+    evaluate(path, writer, name="first")
+    for archive in (own_folder / "home" / "sandboxes" / "jail").iterdir():
+        content = archive.read_bytes()
+        archive.write_bytes(content[:-9] if is_cut else content[:-9] + b"damaged!!")
+    scored = score_run("first", name="second")
+    for record in scored.samples():
+        messages = [failure.message for failure in record.score_failures.values()]
+        assert all("not on this machine" in message for message in messages)
+        assert any("is damaged" in message for message in messages)
+    (run,) = evaluate(path, writer, name="first")
+    assert by_id(run) == RIGHT
+    assert by_id(score_run("first", name="third")) == RIGHT
+
+
 def test_a_set_up_that_fails_is_missing(own_folder: Path) -> None:
     path = write_task(own_folder / "task", setup="test {{ id }} != triple")
     (run,) = evaluate(path, writer, name="first")

@@ -135,3 +135,20 @@ def _noted(call_later: Callable[..., Any], waits: list[float]) -> Callable[..., 
         return call_later(delay, *rest)
 
     return noted
+
+
+def test_limits_that_replies_do_not_count_towards_are_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("evalwright.strategies.limits._warned", set())
+
+    async def work(meter: ProgramMeter, clock: Clock) -> None:
+        for _ in range(2):
+            assert meter.open() is None
+            meter.close(Response("a"))
+
+    measured(Limits(dollars=0.1, tokens=5), monkeypatch, work)
+    assert [record.message.split()[0] for record in caplog.records] == [
+        "`limits.dollars`",
+        "`limits.tokens`",
+    ]

@@ -56,6 +56,12 @@ def test_an_answer_without_a_trajectory_has_an_effort_too() -> None:
     assert "dollars" not in score.parts  # the price of a reply is not known
 
 
+def test_the_seconds_of_a_program_are_those_of_tools() -> None:
+    strategy = {"name": "agent-command", "seconds": {"model": 4.0, "tools": 3.0}}
+    score = effort(SAMPLE, Answer("a", responses=_replies(0.1), strategy=strategy))
+    assert score.parts["tool seconds"] == 3 and score.parts["seconds"] == 7
+
+
 def test_a_reply_that_counts_no_tokens_leaves_them_unknown() -> None:
     replies = (*_replies(0.1), Response("a", latency=2.0))
     assert "tokens" not in effort(SAMPLE, Answer("a", responses=replies)).parts

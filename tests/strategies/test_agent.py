@@ -183,6 +183,28 @@ def test_limits_end_it(
     assert again.asked == [] and again.answer.strategy["ended"] == ended
 
 
+@pytest.mark.parametrize(
+    ("limits", "warning"),
+    [
+        (Limits(messages=3, dollars=0.01), "`limits.dollars`"),
+        (Limits(messages=3, tokens=1), "`limits.tokens`"),
+    ],
+)
+def test_a_limit_that_cannot_be_counted_warns(
+    backend: FolderBackend,
+    tmp_path: Path,
+    limits: Limits,
+    warning: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("evalwright.strategies.limits._warned", set())
+    script: Script = lambda n, request: bash("true", usage=Usage())  # noqa: E731
+    acted = act(agent(limits=limits), script, tmp_path)
+    assert acted.answer.strategy["ended"] == "messages"
+    assert [record.message.split()[0] for record in caplog.records] == [warning]
+
+
 def test_a_call_is_cut_by_what_is_left_of_the_seconds(
     backend: FolderBackend, tmp_path: Path
 ) -> None:

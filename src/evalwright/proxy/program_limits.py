@@ -81,6 +81,7 @@ class ProgramMeter:
             self.model_seconds += response.latency
             self._tokens += used.input_tokens + used.output_tokens
             self._dollars += response.cost or 0.0
+            self._limits.warn_of_unknown([response])
         if not self._n_open:
             self._go_on()
 

@@ -36,7 +36,7 @@ from evalwright.sandboxes.protocol import (
     Snapshot,
     SnapshotMissing,
 )
-from evalwright.sandboxes.snapshots import SnapshotFile, open_snapshot
+from evalwright.sandboxes.snapshots import SnapshotFile, open_snapshot, remove_snapshot
 
 ENVIRONMENT = {
     "HOME": "/root",
@@ -85,12 +85,15 @@ class JailBackend(SandboxBackend):
         return ""
 
     def has(self, folder: Path, snapshot: Snapshot) -> bool:
-        """Return whether a snapshot's file is in the folder."""
+        """Return whether a snapshot's file is in the folder, with all its bytes."""
         try:
-            os.close(open_snapshot(folder, snapshot))
+            descriptor = open_snapshot(folder, snapshot)
         except SnapshotMissing:
             return False
-        return True
+        try:
+            return os.fstat(descriptor).st_size == snapshot.n_bytes
+        finally:
+            os.close(descriptor)
 
     async def start(
         self,
@@ -127,7 +130,10 @@ class JailBackend(SandboxBackend):
         sandbox = JailSandbox(settings, folder, ours)
         try:
             await sandbox.wait_until_ready(snapshot)
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, SnapshotMissing) and snapshot is not None:
+                # Kept, it would be taken for the state again by every later run.
+                remove_snapshot(folder, snapshot)
             await sandbox.stop()
             raise
         return sandbox

@@ -78,7 +78,7 @@ def open_snapshot(folder: Path, snapshot: Snapshot) -> int:
         raise SnapshotMissing(
             f"'{snapshot.reference[:60]}' is no reference of a snapshot."
         )
-    path = folder / f"{snapshot.reference}{SUFFIX}"
+    path = _path_of(folder, snapshot)
     try:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError as error:
@@ -86,3 +86,13 @@ def open_snapshot(folder: Path, snapshot: Snapshot) -> int:
             f"The snapshot {snapshot.reference} of a sandbox cannot be opened"
             f" ({error.strerror}): {path}. Run the sample again."
         ) from None
+
+
+def remove_snapshot(folder: Path, snapshot: Snapshot) -> None:
+    """Remove a stored snapshot whose content is not what its name says, where that is allowed."""
+    with contextlib.suppress(OSError):
+        _path_of(folder, snapshot).unlink()
+
+
+def _path_of(folder: Path, snapshot: Snapshot) -> Path:
+    return folder / f"{snapshot.reference}{SUFFIX}"

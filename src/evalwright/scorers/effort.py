@@ -18,8 +18,8 @@ def effort(sample: Sample, answer: Answer) -> Score:
 
     Parts: "steps"; "calls" of tools, and "errors", those that failed; "tokens" read and written,
     where every reply says them; "dollars", where the price of every reply is known; "seconds" of
-    the model and of tools, alone "model seconds" and "tool seconds". A wait for a rate limit is no
-    part of them.
+    the model and of tools (or of a program, where that is the agent), alone "model seconds" and
+    "tool seconds". A wait for a rate limit is no part of them.
     """
     strategy = answer.strategy
     calls = strategy.get("tool_calls", ())
@@ -27,7 +27,9 @@ def effort(sample: Sample, answer: Answer) -> Score:
     model_seconds = times.get("model")
     if model_seconds is None:
         model_seconds = sum(response.latency for response in answer.responses)
-    tool_seconds = sum(call.get("seconds", 0.0) for call in calls)
+    tool_seconds = times.get("tools")
+    if tool_seconds is None:
+        tool_seconds = sum(call.get("seconds", 0.0) for call in calls)
     parts = {
         STEPS: float(len(answer.responses)),
         "calls": float(len(calls)),

@@ -304,6 +304,7 @@ class AgentRun:
         if limits.messages is not None and n_replies >= limits.messages:
             raise LimitReached("messages")
         paid = self._paid
+        limits.warn_of_unknown(paid[-1:])
         if limits.tokens is not None:
             usages = [response.usage for response in paid]
             n_tokens = sum(usage.input_tokens + usage.output_tokens for usage in usages)

@@ -162,7 +162,10 @@ def _home_with(snapshot: Snapshot, ask: Ask) -> Path:
     """
     home = snapshot_home(actions_of(ask))
     # A backend that cannot tell says that it has every snapshot.
-    return home if has_snapshot(home, snapshot) else snapshot_home(None)
+    if has_snapshot(home, snapshot):
+        return home
+    scratch = snapshot_home(None)
+    return scratch if has_snapshot(scratch, snapshot) else home
 
 
 def environment(sandbox: Sandbox, **variables: str) -> dict[str, str]:
@@ -209,7 +212,7 @@ def _no_state(name: str) -> Failure:
 
 def _where_it_was(snapshot: Snapshot, error: SnapshotMissing) -> str:
     return (
-        f"The state in which the model left its sandbox is not on this machine: {error} Score the"
-        " run where it was made, with the same home folder ($EVALWRIGHT_HOME), or make the run"
-        " again: responses that are stored there are not paid for again."
+        "The state in which the model left its sandbox is not on this machine. Score the run where"
+        " it was made, with the same home folder ($EVALWRIGHT_HOME), or repeat the command that"
+        f" made it: stored responses are not paid for again. {error}"
     )
