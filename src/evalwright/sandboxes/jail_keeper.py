@@ -78,9 +78,12 @@ def main(
         if plan["has_snapshot"]:
             jail_archive.restore(descriptors[1], plan["digest"])
             os.close(descriptors[1])
+            # What a program left in the folder's place stays, or it would excuse a failure.
+            with contextlib.suppress(OSError):
+                os.makedirs(plan["folder"], exist_ok=True)
         else:
             jail_root.write_accounts()
-        os.makedirs(plan["folder"], exist_ok=True)
+            os.makedirs(plan["folder"], exist_ok=True)
         jail_calls.keep_capabilities(
             jail_calls.CAP_DAC_OVERRIDE,
             jail_calls.CAP_DAC_READ_SEARCH,
