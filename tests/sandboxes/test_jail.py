@@ -298,7 +298,7 @@ def test_a_damaged_or_missing_snapshot_is_said(tmp_path: Path) -> None:
         with pytest.raises(SnapshotMissing, match=snapshot.reference):
             in_jail(tmp_path, lambda sandbox: bash(sandbox, "true"), snapshot=snapshot)
     path.unlink()
-    for put in (os.mkfifo, os.mkdir, lambda place: os.symlink("/etc/hosts", place)):
+    for put in (os.mkfifo, Path.mkdir, lambda place: place.symlink_to("/etc/hosts")):
         put(path)
         with pytest.raises(SnapshotMissing, match="Run the sample again"):
             in_jail(tmp_path, lambda sandbox: bash(sandbox, "true"), snapshot=snapshot)

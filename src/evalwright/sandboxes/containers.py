@@ -371,10 +371,13 @@ class Container(Sandbox):
         """Read a file through `head` in the container."""
         place = self.place_of(path)
         if self._is_ruined:
-            raise SandboxPathError(_READ_FAULTS[3].format(path))
+            raise SandboxPathError(_READ_FAULTS[3].format(path), is_missing=True)
         called = await self._script(_READ, place, str(max_bytes), max_output=max_bytes)
         if called.exit_code in _READ_FAULTS:
-            raise SandboxPathError(_READ_FAULTS[called.exit_code].format(path))
+            raise SandboxPathError(
+                _READ_FAULTS[called.exit_code].format(path),
+                is_missing=called.exit_code == 3,
+            )
         if called.exit_code:
             raise SandboxPathError(f"The file '{path}' cannot be read: {called.why}.")
         return called.stdout

@@ -95,12 +95,14 @@ class _Names(TrackingCodeGenerator):
         super().__init__(ENVIRONMENT)
         self.optimizer = None
 
-    def _output_child_to_const(self, node: nodes.Expr, frame: Frame, finalize: Any) -> str:
+    def _output_child_to_const(
+        self, node: nodes.Expr, frame: Frame, finalize: Any
+    ) -> str:
         if not isinstance(node, nodes.TemplateData):
             raise nodes.Impossible
         return super()._output_child_to_const(node, frame, finalize)
 
-    def visit_EvalContextModifier(  # noqa: N802  # jinja2's name
+    def visit_EvalContextModifier(
         self, node: nodes.EvalContextModifier, frame: Frame
     ) -> None:
         for option in node.options:
