@@ -93,7 +93,7 @@ def open_snapshot(folder: Path, snapshot: Snapshot) -> int:
     return descriptor
 
 
-def _not_opened(snapshot: Snapshot, why: str, path: Path) -> SnapshotMissing:
+def _not_opened(snapshot: Snapshot, why: str | None, path: Path) -> SnapshotMissing:
     return SnapshotMissing(
         f"The snapshot {snapshot.reference} of a sandbox cannot be opened ({why}):"
         f" {path}. Run the sample again."
