@@ -89,7 +89,7 @@ def open_snapshot(folder: Path, snapshot: Snapshot) -> int:
         raise _not_opened(snapshot, error.strerror, path) from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise _not_opened(snapshot, "it is no file", path)
+        raise _not_opened(snapshot, "it is not a file", path)
     return descriptor
 
 
