@@ -302,6 +302,11 @@ def test_a_damaged_or_missing_snapshot_is_said(tmp_path: Path) -> None:
         with pytest.raises(SnapshotMissing, match=snapshot.reference):
             in_jail(tmp_path, lambda sandbox: bash(sandbox, "true"), snapshot=snapshot)
         assert not path.exists()  # the next run would take it for the state again
+    for put in (os.mkfifo, Path.mkdir, lambda place: place.symlink_to("/etc/hosts")):
+        put(path)
+        with pytest.raises(SnapshotMissing, match="Run the sample again"):
+            in_jail(tmp_path, lambda sandbox: bash(sandbox, "true"), snapshot=snapshot)
+        path.rmdir() if path.is_dir() else path.unlink()
     with pytest.raises(SnapshotMissing, match="Run the sample again"):
         in_jail(tmp_path, lambda sandbox: bash(sandbox, "true"), snapshot=snapshot)
     elsewhere = Snapshot("jail", "../../../../etc/passwd", 1)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.sandboxes import jail
+from evalwright.sandboxes import containers, jail
 from evalwright.sandboxes.backends import started
 from evalwright.sandboxes.protocol import (
     Executed,
@@ -757,6 +757,51 @@ for i in range(3000): os.mkdir('n' * 100); os.chdir('n' * 100)"
     assert {b"deep", b"keep", b"loop", b"shut", b"scorer"} <= set(
         executed.stdout.split()
     )
+
+
+_IN_ITS_PLACE = [
+    "ln -s /nowhere/at/all work",
+    "ln -s work work",
+    "ln -s /proc/self work",
+    "echo > work",
+    "mkfifo work",
+    "cat /dev/zero > fill 2> /dev/null; true",
+]
+"""Scripts that leave something else where the folder of the sandbox was, or no room for it."""
+
+
+@pytest.mark.parametrize("script", _IN_ITS_PLACE)
+def test_a_snapshot_without_its_folder_can_be_used(tmp_path: Path, script: str) -> None:
+    async def make(sandbox: Sandbox) -> Snapshot:
+        await bash(sandbox, f"cd /; mv work moved; echo kept > kept; {script}")
+        return await sandbox.snapshot()
+
+    async def look(sandbox: Sandbox) -> Executed:
+        return await sandbox.exec(["cat", "/kept"], folder="/")
+
+    executed = in_jail(tmp_path, look, snapshot=in_jail(tmp_path, make))
+    assert executed.stdout == b"kept\n"
+
+
+@pytest.mark.parametrize("script", _IN_ITS_PLACE[:-1])
+def test_a_container_without_its_folder_is_prepared(
+    tmp_path: Path, script: str
+) -> None:
+    """The script that prepares containers, in a jail, which needs no engine."""
+
+    async def prepare(sandbox: Sandbox) -> list[int]:
+        await bash(sandbox, f"cd /; mv work moved; {script}")
+        return [
+            (
+                await sandbox.exec(
+                    ["sh", "-c", containers._PREPARE, "sh", "/work", user, "used"],
+                    folder="/",
+                )
+            ).exit_code
+            for user in ("root", "other")
+        ]
+
+    assert in_jail(tmp_path, prepare) == [0, 0]
 
 
 def _store(home: Path, entries: list[tuple[tarfile.TarInfo, bytes]]) -> Snapshot:

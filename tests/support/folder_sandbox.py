@@ -102,7 +102,10 @@ class FolderSandbox(Sandbox):
             with self.place(path).open("rb") as file:
                 return file.read(max_bytes)
         except OSError as error:
-            raise SandboxPathError(f"'{path}': {error.strerror}.") from None
+            raise SandboxPathError(
+                f"'{path}': {error.strerror}.",
+                is_missing=isinstance(error, FileNotFoundError),
+            ) from None
 
     async def write(
         self, path: str, content: bytes, *, is_executable: bool = False

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jinja2 import meta
 
 from evalwright.core.samples import Passage
 from evalwright.tasks import templates
+from evalwright.tasks._sandbox import ENVIRONMENT
 from evalwright.tasks.templates import TemplateError
 
 CONTEXT: dict[str, Any] = {
@@ -114,6 +117,41 @@ def test_output_is_bounded() -> None:
     source = "{% for i in range(30000) %}{{ big }}{% endfor %}"
     with pytest.raises(TemplateError, match="more than 20,000,000 characters"):
         templates.text(source)({"big": "x" * 1000})
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ 'x' * 50000000 }}{{ column }}",
+        "{{ column ~ 'x' * 50000000 }}",
+        "{{ '%50000000s' | format(column) }}{{ '%50000000s' | format('x') }}",
+        "{% if 'x' * 50000000 %}{{ column }}{% endif %}",
+        "{% autoescape 'x' * 50000000 %}{{ column }}{% endautoescape %}",
+    ],
+)
+def test_names_are_found_without_computing_anything(source: str) -> None:
+    templates.names.cache_clear()
+    templates.names("{{ 'x' * 2 }}")
+    tracemalloc.start()
+    try:
+        assert templates.names(source) == {"column"}
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 10_000_000
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% for row in rows %}{{ row.a + b }}{% endfor %}{{ row }}",
+        "{% set a = b | upper %}{{ a }}{% if c is defined %}{{ d[e] }}{% endif %}",
+        "{% macro m(x) %}{{ x }}{{ y }}{% endmacro %}{{ m(z) }}{{ 'k' ~ v }}",
+    ],
+)
+def test_the_names_are_those_that_jinja2_finds(source: str) -> None:
+    tree = ENVIRONMENT.parse(source)
+    assert templates.names(source) == meta.find_undeclared_variables(tree)
 
 
 def test_a_missing_name_is_known_to_the_caller() -> None:

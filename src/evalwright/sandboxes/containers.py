@@ -73,12 +73,13 @@ _log = logging.getLogger("evalwright.sandboxes")
 
 _RUINED = b"The sandbox has no shell any more.\n"
 _IDLE = "while :; do sleep 86400; done"
-# Podman makes the root folder read-only for its owner, who has no capability to ignore that.
+# Podman makes the root folder read-only for its owner, who has no capability to ignore that. What a
+# program left in the folder's place stays, or it would excuse a failure.
 _PREPARE = """
 [ -w / ] || chmod u+w /
-mkdir -p -- "$1" || exit 1
+mkdir -p -- "$1" || [ "$3" = used ] || exit 1
 [ -s /etc/hosts ] || echo '127.0.0.1 localhost' > /etc/hosts 2>/dev/null
-[ "$2" = root ] || chmod 1777 -- "$1"
+[ "$2" = root ] || [ -L "$1" ] || chmod 1777 -- "$1" || [ "$3" = used ]
 """
 # The token comes by the input, so that nothing inside can read it from an argument. The shell's own
 # words, such as "Killed" with a number of a process, are none of the command's.
@@ -373,10 +374,13 @@ class Container(Sandbox):
         """Read a file through `head` in the container."""
         place = self.place_of(path)
         if self._is_ruined:
-            raise SandboxPathError(_READ_FAULTS[3].format(path))
+            raise SandboxPathError(_READ_FAULTS[3].format(path), is_missing=True)
         called = await self._script(_READ, place, str(max_bytes), max_output=max_bytes)
         if called.exit_code in _READ_FAULTS:
-            raise SandboxPathError(_READ_FAULTS[called.exit_code].format(path))
+            raise SandboxPathError(
+                _READ_FAULTS[called.exit_code].format(path),
+                is_missing=called.exit_code == 3,
+            )
         if called.exit_code:
             raise SandboxPathError(f"The file '{path}' cannot be read: {called.why}.")
         return called.stdout
@@ -530,12 +534,13 @@ class Container(Sandbox):
 
     async def _prepare(self, *, may_be_ruined: bool) -> None:
         user = "root" if self.user.split(":")[0] in ("0", "root") else "other"
+        state = "used" if may_be_ruined else "new"
         prepared = await self._calls.call(
             "exec",
             "--interactive",
             "--user=0:0",
             self._name,
-            *("sh", "-c", _PREPARE, "sh", self.settings.folder, user),
+            *("sh", "-c", _PREPARE, "sh", self.settings.folder, user, state),
         )
         if not prepared.exit_code:
             return

@@ -13,6 +13,7 @@ import array
 import asyncio
 import atexit
 import contextlib
+import errno
 import json
 import os
 import socket
@@ -272,6 +273,10 @@ class JailSandbox(Sandbox):
         finally:
             stored.close()
 
+    async def count_processes(self) -> int | None:
+        reply = await self._ask({"do": "count"})
+        return reply.head.get("processes")
+
     async def listen(self) -> tuple[socket.socket, str]:
         reply = await self._ask({"do": "listen"})
         if "error" in reply.head or not reply.descriptors:
@@ -297,7 +302,10 @@ class JailSandbox(Sandbox):
     async def _open(self, head: dict[str, Any]) -> int:
         reply = await self._ask(head)
         if "error" in reply.head or not reply.descriptors:
-            raise SandboxPathError(f"{head['path']}: {reply.head.get('error')}")
+            raise SandboxPathError(
+                f"{head['path']}: {reply.head.get('error')}",
+                is_missing=reply.head.get("errno") in (errno.ENOENT, errno.ENOTDIR),
+            )
         descriptor = reply.descriptors.pop()
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)

@@ -85,9 +85,12 @@ def main(
         if plan["has_snapshot"]:
             jail_archive.restore(descriptors[1], plan["digest"])
             os.close(descriptors[1])
+            # What a program left in the folder's place stays, or it would excuse a failure.
+            with contextlib.suppress(OSError):
+                os.makedirs(plan["folder"], exist_ok=True)
         else:
             jail_root.write_accounts()
-        os.makedirs(plan["folder"], exist_ok=True)
+            os.makedirs(plan["folder"], exist_ok=True)
         jail_calls.keep_capabilities(
             jail_calls.CAP_DAC_OVERRIDE,
             jail_calls.CAP_DAC_READ_SEARCH,
@@ -302,6 +305,9 @@ class _Keeper:
                 self._open(head)
             elif kind == "snapshot":
                 self._snapshot(head)
+            elif kind == "count":
+                n_processes = sum(1 for _ in jail_processes.processes())
+                self._send({"id": head["id"], "processes": n_processes})
             elif kind == "listen":
                 self._listen(head)
         except Exception as error:

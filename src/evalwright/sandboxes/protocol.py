@@ -43,7 +43,16 @@ class SandboxFailed(RequestFailed):
 
 
 class SandboxPathError(ValueError):
-    """A path in a sandbox cannot be read or written; the message is for the model."""
+    """A path in a sandbox cannot be read or written; the message is for the model.
+
+    Args:
+        message: what is wrong.
+        is_missing: whether nothing is at the path; a folder or a pipe is something.
+    """
+
+    def __init__(self, message: str, *, is_missing: bool = False) -> None:
+        super().__init__(message)
+        self.is_missing = is_missing
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import secrets
+import stat
 from pathlib import Path
 
 from evalwright.sandboxes.protocol import SandboxFailed, Snapshot, SnapshotMissing
@@ -72,7 +73,7 @@ def open_snapshot(folder: Path, snapshot: Snapshot) -> int:
     """Open a stored snapshot for reading, and return its descriptor.
 
     Raises:
-        SnapshotMissing: there is none of this reference.
+        SnapshotMissing: there is none of this reference, or it is no file.
     """
     if not _REFERENCE.fullmatch(snapshot.reference):
         raise SnapshotMissing(
@@ -80,12 +81,23 @@ def open_snapshot(folder: Path, snapshot: Snapshot) -> int:
         )
     path = _path_of(folder, snapshot)
     try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        # Without waiting for the other end of a pipe that somebody put there.
+        descriptor = os.open(
+            path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        )
     except OSError as error:
-        raise SnapshotMissing(
-            f"The snapshot {snapshot.reference} of a sandbox cannot be opened"
-            f" ({error.strerror}): {path}. Run the sample again."
-        ) from None
+        raise _not_opened(snapshot, error.strerror, path) from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _not_opened(snapshot, "it is not a file", path)
+    return descriptor
+
+
+def _not_opened(snapshot: Snapshot, why: str | None, path: Path) -> SnapshotMissing:
+    return SnapshotMissing(
+        f"The snapshot {snapshot.reference} of a sandbox cannot be opened ({why}):"
+        f" {path}. Run the sample again."
+    )
 
 
 def remove_snapshot(folder: Path, snapshot: Snapshot) -> None:

@@ -19,7 +19,7 @@ from evalwright.sandboxes.plan import SandboxPlan
 from evalwright.sandboxes.protocol import Sandbox, Snapshot, SnapshotMissing
 from evalwright.tools.toolbox import ToolResult
 
-SNAPSHOT_ACTIONS = 10
+SNAPSHOT_ACTIONS = 5
 """After so many actions a snapshot is due."""
 SNAPSHOT_SECONDS = 5.0
 """After so many seconds of actions a snapshot is due."""

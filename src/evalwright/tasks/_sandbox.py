@@ -11,6 +11,8 @@ from functools import lru_cache, partial
 from typing import Any
 
 from jinja2 import StrictUndefined, Undefined, UndefinedError, nodes
+from jinja2.compiler import Frame
+from jinja2.meta import TrackingCodeGenerator
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing as no_object
 
@@ -82,6 +84,45 @@ def _finalize(value: Any) -> Any:
 ENVIRONMENT = Sandbox()
 
 
+class _Names(TrackingCodeGenerator):
+    """Finds the variables that a template reads, and computes nothing.
+
+    The base class evaluates what is constant, which one expression of a stranger makes as large as
+    it likes: `'x' * 10 ** 10`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(ENVIRONMENT)
+        self.optimizer = None
+
+    def _output_child_to_const(
+        self, node: nodes.Expr, frame: Frame, finalize: Any
+    ) -> str:
+        if not isinstance(node, nodes.TemplateData):
+            raise nodes.Impossible
+        return super()._output_child_to_const(node, frame, finalize)
+
+    def visit_EvalContextModifier(
+        self, node: nodes.EvalContextModifier, frame: Frame
+    ) -> None:
+        for option in node.options:
+            self.visit(option.value, frame)
+
+
+def variables(source: str) -> frozenset[str]:
+    """Return the variables that a template reads.
+
+    Raises:
+        TemplateError: it does not parse.
+    """
+    generator = _Names()
+    try:
+        generator.visit(ENVIRONMENT.parse(source))
+    except Exception as error:
+        raise problem(error, source) from None
+    return frozenset(generator.undeclared_identifiers)
+
+
 def renderer(
     source: str, *, expression: bool = False
 ) -> Callable[[Mapping[str, Any]], Any]:
@@ -96,8 +137,7 @@ def renderer(
             tree = ENVIRONMENT.parse("{{ " + source + " }}" if expression else source)
             if is_linear(tree):
                 return _compiled(source, expression)
-            # Not `meta.find_undeclared_variables`, because it would evaluate constants here,
-            # without any limit.
+            # Every name, because `variables` misses those of an expression.
             needed = {name.name for name in tree.find_all(nodes.Name)}
         except Exception as error:
             raise problem(error, source) from None

@@ -114,9 +114,9 @@ def is_template(value: object) -> bool:
 @lru_cache(maxsize=4096)
 def names(source: str) -> frozenset[str]:
     """Return the variables that a template reads."""
-    from jinja2 import meta
+    from evalwright.tasks._sandbox import variables
 
-    return frozenset(meta.find_undeclared_variables(_tree(source)))
+    return variables(source)
 
 
 def names_in(source: object) -> frozenset[str]:

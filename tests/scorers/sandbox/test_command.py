@@ -13,6 +13,7 @@ from evalwright.core.samples import Sample, Score
 from evalwright.sandboxes.plan import PlannedFile
 from evalwright.sandboxes.protocol import SandboxLimits, SandboxSettings, Snapshot
 from evalwright.scorers.registry import bind, registry, scorer
+from evalwright.scorers.sandbox import command_scorer
 from support.left_states import (
     answer_with,
     command_on,
@@ -71,6 +72,16 @@ def test_the_end_of_the_output_explains_it() -> None:
 )
 def test_a_score_in_the_output(run: str, options: dict[str, Any], value: float) -> None:
     assert command_on("true", run, **options).value == value
+
+
+def test_an_output_that_the_pattern_gives_up_on_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(command_scorer, "PATTERN_SECONDS", 0.5)
+    run = "printf 'a%.0s' $(seq 40); echo b"
+    score = command_on("true", run, score="(a+)+$")
+    assert (score.value, score.label) == (0.0, "failed")
+    assert "was given up" in score.explanation
 
 
 def test_tests_that_run_out_of_a_limit_fail() -> None:

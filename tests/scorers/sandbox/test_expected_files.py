@@ -8,6 +8,7 @@ import pytest
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.scorers.registry import bind
+from evalwright.scorers.sandbox import expected_files
 from support.left_states import files_on, needs_jail
 
 pytestmark = needs_jail
@@ -62,6 +63,34 @@ def test_exact_compares_every_byte() -> None:
 )
 def test_what_is_no_such_text_is_not_met(script: str) -> None:
     assert files_on(script, {"out": "3"}).value == 0
+
+
+@pytest.mark.parametrize(
+    ("script", "is_there"),
+    [
+        ("true", False),
+        ("mkdir -p d/e; rm -r d", False),
+        ("touch d", False),
+        ("mkdir -p d/e", True),
+        ("mkdir d; mkfifo d/e", True),
+        ("mkdir d; ln -s e d/e", True),
+        ("mkdir d; ln -s /etc d/e", True),
+        ("mkdir -p d/e; chmod 000 d", True),
+    ],
+)
+def test_what_should_not_exist_is_no_folder_either(script: str, is_there: bool) -> None:
+    score = files_on(script, {"d/e": {"exists": False}})
+    assert score.value == float(not is_there), score
+
+
+def test_a_text_that_a_pattern_gives_up_on_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(expected_files, "PATTERN_SECONDS", 0.5)
+    script = "printf 'a%.0s' $(seq 40) > out; echo b >> out"
+    score = files_on(script, {"out": {"matches": "(a+)+$"}})
+    assert score.value == 0.0
+    assert "was given up" in score.explanation
 
 
 def test_paths_may_stand_beside_the_options() -> None:

@@ -151,8 +151,12 @@ def _score_of(executed: Executed, pattern: str, reads: Reads) -> Score:
         why = f"The limit of {executed.ended_by} ended the tests."
         return Score(0.0, label, f"{why} {end}", parts)
     if pattern:
-        number = _matched_number(executed, pattern)
-        why = "" if number is not None else "The output does not match `score`. "
+        try:
+            number = _matched_number(executed, pattern)
+            why = "" if number is not None else "The output does not match `score`. "
+        except bounded.LimitExceeded as error:
+            number = None
+            why = f"Looking for `score` in the output was given up: {error}. "
     elif reads == "number":
         number = _last_number(executed)
         why = "" if number is not None else "The last line has no number. "
@@ -169,16 +173,16 @@ def _score_of(executed: Executed, pattern: str, reads: Reads) -> Score:
 
 
 def _matched_number(executed: Executed, pattern: str) -> float | None:
+    """Return the number of the last match, None if there is none.
+
+    Raises:
+        LimitExceeded: looking takes too long, which an output of the model's program can do.
+    """
     output = (executed.stdout + b"\n" + executed.stderr)[-SEARCHED_BYTES:]
     text = _text(output)
-    try:
-        groups: list[str | None] | None = bounded.call(
-            _last_match, pattern, text, seconds=PATTERN_SECONDS, key=pattern
-        )
-    except bounded.LimitExceeded as error:
-        raise ScoringError(
-            f"The pattern `score` gave up on the output: {error}."
-        ) from None
+    groups: list[str | None] | None = bounded.call(
+        _last_match, pattern, text, seconds=PATTERN_SECONDS, key=pattern
+    )
     if groups is None:
         return None
     if not groups:

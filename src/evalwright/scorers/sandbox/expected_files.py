@@ -132,8 +132,9 @@ async def _fault(sandbox: Sandbox, path: str, condition: Any, compare: Compare) 
     try:
         content = await sandbox.read(path, MAX_FILE_BYTES + 1)
     except SandboxPathError as error:
-        why = str(error).removeprefix(f"{path}: ")
-        return "" if conditions.get("exists") is False else why
+        if error.is_missing and conditions.get("exists") is False:
+            return ""
+        return str(error).removeprefix(f"{path}: ")
     if conditions.get("exists") is False:
         return "the file exists"
     if len(content) > MAX_FILE_BYTES:
@@ -147,7 +148,11 @@ async def _fault(sandbox: Sandbox, path: str, condition: Any, compare: Compare) 
         if part not in text:
             return f"it does not contain {_shown(part)}"
     for pattern in _listed(conditions.get("matches", ())):
-        if not _is_match(pattern, text):
+        try:
+            is_match = _is_match(pattern, text)
+        except bounded.LimitExceeded as error:
+            return f"looking in it for {_shown(pattern)} was given up: {error}"
+        if not is_match:
             return f"nothing in it matches {_shown(pattern)}"
     return ""
 
@@ -171,11 +176,17 @@ def _listed(texts: Any) -> list[str]:
 
 
 def _is_match(pattern: str, text: str) -> bool:
+    """Tell whether a pattern is in a file's text.
+
+    Raises:
+        LimitExceeded: it takes too long, of which what the model wrote is the reason.
+        ScoringError: it is no pattern.
+    """
     try:
         is_match: bool = bounded.call(
             _search, pattern, text, seconds=PATTERN_SECONDS, key=pattern
         )
-    except (bounded.LimitExceeded, bounded.Raised) as error:
+    except bounded.Raised as error:
         raise ScoringError(
             f"The pattern {_shown(pattern)} cannot be used: {error}."
         ) from None
