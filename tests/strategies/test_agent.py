@@ -321,7 +321,7 @@ def test_a_snapshot_without_what_still_runs_is_not_taken(
     backend: FolderBackend, tmp_path: Path
 ) -> None:
     def script(n_replies: int, request: Generate) -> Reply:
-        backend.n_processes = 3 if n_replies > 5 else 2  # one that was left behind
+        backend.n_processes = 3 if n_replies > 3 else 2  # one that was left behind
         return in_steps(14, "echo {n} >> log.txt")(n_replies, request)
 
     backend.n_processes = 2

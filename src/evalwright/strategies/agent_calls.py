@@ -347,7 +347,7 @@ def _response_of(result: ToolResult, extras: Mapping[str, Any]) -> Response:
     return Response(
         result.text,
         finish_reason=_ERROR if result.is_error else _DONE,
-        latency=round(result.seconds, 6),
+        latency=result.seconds,
         provider_content=_canonical(extras) if extras else "",
     )
 

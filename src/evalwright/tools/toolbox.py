@@ -35,6 +35,8 @@ CALL_SECONDS = 60.0
 """Most seconds of one call, unless a task says otherwise."""
 RESULT_CHARS = 50_000
 """Most characters of a result that the model reads, unless a task says otherwise."""
+SECONDS_DIGITS = 6
+"""Digits of the time of a call: as many as are stored, so that a replay adds up to the same."""
 MAX_NAMES_SHOWN = 20
 
 
@@ -248,7 +250,7 @@ class Toolbox:
         return ToolResult(
             result_text(output.text, self._result_chars),
             output.is_error,
-            time.perf_counter() - started,
+            round(time.perf_counter() - started, SECONDS_DIGITS),
         )
 
     async def _output(self, call: ToolCall, seconds: float) -> ToolOutput:
