@@ -446,13 +446,16 @@ class SandboxUse(Part):
     @field_validator("environment", mode="after")
     @classmethod
     def _names(cls, value: dict[str, str]) -> dict[str, str]:
-        for name in value:
+        for name, text in value.items():
             if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
                 raise ValueError(f"'{name[:80]}' cannot be the name of a variable")
+            if "\0" in text:
+                raise ValueError(f"the variable '{name[:80]}' has a NUL in its text")
         return value
 
 
 _RELATIVE = "is an absolute path, such as /work"
+_OF_THE_KERNEL = re.compile(r"/+(?:dev(?!/+shm(?:/|$))|proc|sys)(?:/|$)")
 MAX_PATH_CHARS = 1_000
 """Most characters of a path in a sandbox."""
 
@@ -463,6 +466,8 @@ def why_no_path(path: str) -> str:
         return f"names a file or folder, in at most {MAX_PATH_CHARS:,} characters"
     if ".." in path.split("/") or not path.isprintable():
         return "has no '..' and no control characters"
+    if _OF_THE_KERNEL.match(path):
+        return "is not in /dev, /proc or /sys, which are the kernel's"
     return ""
 
 
