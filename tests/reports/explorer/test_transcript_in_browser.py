@@ -102,7 +102,7 @@ def test_a_transcript_has_its_steps_marks_and_sums(tmp_path: Path) -> None:
         for words in (
             "5 steps",
             "4,700 tokens",
-            "Started again after 3 calls: The snapshot was damaged. What was lost had cost $0.020.",
+            "Started again after 3 calls: The snapshot was damaged. Its replies until then had cost $0.020.",
             "sandbox: jail · 2 attempts",
             "900 tokens in, 40 out",
             "so far 3.2 s · 1,880 tokens · $0.0020",

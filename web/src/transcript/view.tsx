@@ -275,7 +275,7 @@ function Marks({ trajectory }: { trajectory: Trajectory }) {
               : <Line value={start.why.replace(/\.$/, "")} />
             </>
           )}
-          .{start.dollars !== null && ` What was lost had cost ${dollars(start.dollars)}.`}
+          .{start.dollars !== null && ` Its replies until then had cost ${dollars(start.dollars)}.`}
         </p>
       ))}
       {facts.length > 0 && (
