@@ -1,4 +1,4 @@
-"""The calls of the Linux kernel that Python does not have, for the jails of agents and of programs.
+"""The calls of the Linux kernel that Python does not have, for `jail_starter` and `jail_keeper`.
 
 Nothing here decides anything; each function is one call, and raises `OSError` where it fails.
 """
@@ -177,8 +177,7 @@ def install_filter(program: bytes) -> None:
     """Filter the system calls of this process and of all that it starts."""
     buffer = ctypes.create_string_buffer(program, len(program))
     packed = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(buffer))
-    status = _libc.prctl(_PR_SET_SECCOMP, 2, packed, 0, 0)
-    check(status, "the filter of system calls (seccomp)")
+    check(_libc.prctl(_PR_SET_SECCOMP, 2, packed, 0, 0), "seccomp")
 
 
 def open_inside(path: str, flags: int, mode: int = 0) -> int:

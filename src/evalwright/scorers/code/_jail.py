@@ -45,11 +45,29 @@ if sys.platform != "linux":
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _HERE = Path(__file__).parent
-_CALLS_FILE = _HERE.parent.parent / "sandboxes" / "jail_calls.py"
 _NOBODY = 65534
+_OWN_FILES = 0x20000
+_OWN_USER = 0x10000000
+_OWN_PIDS = 0x20000000
+_OWN_REST = 0x02000000 | 0x04000000 | 0x08000000 | 0x40000000
+"""The flags of `unshare` for control groups, host name, IPC and network."""
+_PRIVATE = 1 << 18
+_RECURSIVE = 1 << 14
+_BIND = 1 << 12
+_DETACH = 2
+_MOUNT_ONLY_READ = 1 | 2 | 4
+"""The mount flags read-only, no set-user-id programs, and no devices."""
+_PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
+_PR_SET_SECCOMP = 22
+_PR_SET_NO_NEW_PRIVS = 38
+_PIVOT_ROOT, _CAPSET = {"x86_64": (155, 126), "aarch64": (41, 91)}.get(
+    platform.machine(), (-1, -1)
+)
 _CREATE_RULESET = 444
 _ADD_RULE = 445
 _RESTRICT_SELF = 446
+_MOUNT_SETATTR = 442
 _LANDLOCK_READ_FILE = 1 << 2
 _LANDLOCK_LIST_FOLDER = 1 << 3
 _ZONES = "/usr/share/zoneinfo"
@@ -67,18 +85,6 @@ _PROBES: dict[str, Callable[[], object]] = {
     "the filter of system calls": lambda: os.kill(os.getppid(), 0),
     "the filter of system calls for sockets": socket.socketpair,
 }
-
-
-def _load(name: str, path: Path) -> Any:
-    """Load a module by its file, without the package that it is in."""
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-_calls = _load("jail_calls", _CALLS_FILE)
 
 
 def main() -> None:
@@ -172,7 +178,10 @@ def _readable_paths(library: _Library) -> list[tuple[str, int]]:
 
 def _load_inside() -> Any:
     """Load the module that runs inside, and what programs commonly import, before any fork."""
-    module = _load("_inside", _HERE / "_inside.py")
+    spec = importlib.util.spec_from_file_location("_inside", _HERE / "_inside.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
     for name in (
         "bisect",
         "copy",
@@ -195,18 +204,14 @@ def _enter_own_namespaces(library: _Library) -> list[str]:
     user = os.geteuid()
     group = os.getegid()
     layers = ["another user id" if user == 0 else "user name space"]
-    namespaces = (
-        _calls.NEW_MOUNTS
-        | _calls.NEW_CGROUPS
-        | _calls.NEW_NAMES
-        | _calls.NEW_IPC
-        | _calls.NEW_NETWORK
-    )
-    try:
-        _calls.unshare(namespaces | (_calls.NEW_USERS if user else 0))
-    except OSError:
-        if user:
-            _enter_user_namespace()
+    all_rights = _OWN_FILES | _OWN_REST | (_OWN_USER if user else 0)
+    if _LIBC.unshare(all_rights) < 0:
+        if user and _LIBC.unshare(_OWN_USER) < 0:
+            raise OSError(
+                "the kernel gives no user name space to a user who is not root (allow"
+                " it with the sysctl kernel.unprivileged_userns_clone or"
+                " user.max_user_namespaces, or run as root)"
+            )
         return layers
     if user:
         for name, text in (
@@ -223,17 +228,6 @@ def _enter_own_namespaces(library: _Library) -> list[str]:
     return [*layers, "root of its own"]
 
 
-def _enter_user_namespace() -> None:
-    try:
-        _calls.unshare(_calls.NEW_USERS)
-    except OSError:
-        raise OSError(
-            "the kernel gives no user name space to a user who is not root (allow"
-            " it with the sysctl kernel.unprivileged_userns_clone or"
-            " user.max_user_namespaces, or run as root)"
-        ) from None
-
-
 def _own_root(library: _Library) -> None:
     """Enter a root in memory that has only the library's folders, read-only.
 
@@ -247,21 +241,46 @@ def _own_root(library: _Library) -> None:
         {*library.standard, *library.shared, *filter(os.path.isdir, [_ZONES])}
     )
     sources = [f"/proc/self/fd/{os.open(path, os.O_PATH)}" for path in folders]
-    no_setuid = _calls.MOUNT_NO_SETUID
-    no_devices = _calls.MOUNT_NO_DEVICES
-    _calls.make_mounts_private()
-    _calls.mount("tmpfs", base, "tmpfs", no_setuid | no_devices, "mode=755,size=1m")
+    _mount(None, "/", None, _PRIVATE | _RECURSIVE, None)
+    _mount("tmpfs", base, "tmpfs", 2 | 4, "mode=755,size=1m")
     for source, path in zip(sources, folders, strict=True):
         Path(base + path).mkdir(parents=True, exist_ok=True)
-        _calls.bind(source, base + path)
+        _mount(source, base + path, None, _BIND | _RECURSIVE, None)
     for path in library.standard:
         for name in _INSTALLED:
-            hidden = f"{base}{path}/{name}"
-            if Path(hidden).is_dir():
-                options = "mode=755,size=4k"
-                _calls.mount("tmpfs", hidden, "tmpfs", no_setuid | no_devices, options)
-    _calls.restrict_mount(base, _calls.MOUNT_READ_ONLY | no_setuid | no_devices)
-    _calls.pivot_root(base)
+            if Path(f"{base}{path}/{name}").is_dir():
+                _mount(
+                    "tmpfs", f"{base}{path}/{name}", "tmpfs", 2 | 4, "mode=755,size=4k"
+                )
+    attributes = struct.pack("4Q", _MOUNT_ONLY_READ, 0, 0, 0)
+    folder = base.encode()
+    _check(
+        _LIBC.syscall(
+            _MOUNT_SETATTR, -100, folder, 0x8000, attributes, len(attributes)
+        ),
+        "mount_setattr",
+    )
+    os.chdir(base)
+    _check(_LIBC.syscall(_PIVOT_ROOT, b".", b"."), "pivot_root")
+    _check(_LIBC.umount2(b".", _DETACH), "umount")
+    os.chdir("/")
+
+
+def _mount(
+    source: str | None,
+    target: str,
+    filesystem: str | None,
+    flags: int,
+    options: str | None,
+) -> None:
+    texts = [
+        argument.encode() if argument is not None else None
+        for argument in (source, target, filesystem, options)
+    ]
+    _check(
+        _LIBC.mount(texts[0], texts[1], texts[2], ctypes.c_ulong(flags), texts[3]),
+        f"mount {target}",
+    )
 
 
 def _probe(shut_in: Callable[[], None]) -> str:
@@ -313,7 +332,7 @@ def _supervise(
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         if "process name space" in layers:
-            _calls.unshare(_calls.NEW_PIDS)
+            _check(_LIBC.unshare(_OWN_PIDS), "process name space")
         child = os.fork()
     except OSError as error:
         os.write(line, f"E{error}".encode())
@@ -362,8 +381,7 @@ def _shut_in(
         os.setresgid(_NOBODY, _NOBODY, _NOBODY)
         os.setresuid(_NOBODY, _NOBODY, _NOBODY)
         # Counts its threads separately from those of others with this user id; not required.
-        with contextlib.suppress(OSError):
-            _calls.unshare(_calls.NEW_USERS)
+        _LIBC.unshare(_OWN_USER)
     size = limits["megabytes"] << 20
     for limit, most in (
         (resource.RLIMIT_CPU, 4 * limits["seconds"] + 2),
@@ -376,12 +394,20 @@ def _shut_in(
         (resource.RLIMIT_MEMLOCK, 0),
     ):
         resource.setrlimit(limit, (most, most))
-    _calls.forbid_new_privileges()
-    _calls.forbid_tracing()
+    _check(_LIBC.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+    _check(_LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "dumpable")
     _landlock(rules, library)
-    _calls.keep_capabilities()
-    _calls.die_with_parent(signal.SIGKILL)
-    _calls.install_filter(filters)
+    _check(
+        _LIBC.syscall(
+            _CAPSET, struct.pack("Ii", 0x20080522, 0), struct.pack("6I", *[0] * 6)
+        ),
+        "capset",
+    )
+    _check(_LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "parent's death")
+    buffer = ctypes.create_string_buffer(filters, len(filters))
+    program = struct.pack("HxxxxxxP", len(filters) // 8, ctypes.addressof(buffer))
+    layer = "the filter of system calls (seccomp)"
+    _check(_LIBC.prctl(_PR_SET_SECCOMP, 2, program, 0, 0), layer)
 
 
 def _build_landlock_rules(readable: list[tuple[str, int]]) -> int:
@@ -398,7 +424,7 @@ def _build_landlock_rules(readable: list[tuple[str, int]]) -> int:
     files = 0x1FFF | (version >= 2) << 13 | (version >= 3) << 14 | (version >= 5) << 15
     words = [files, *[0b11] * ((version >= 4) + (version >= 6))]
     attributes = struct.pack(f"{len(words)}Q", *words)
-    rules: int = _calls.check(
+    rules = _check(
         _LIBC.syscall(_CREATE_RULESET, attributes, len(attributes), 0),
         "Landlock's ruleset",
     )
@@ -408,7 +434,7 @@ def _build_landlock_rules(readable: list[tuple[str, int]]) -> int:
         except OSError:
             continue  # a path that this user cannot reach is not needed, or the trial reports it
         rule = struct.pack("=Qi", rights, opened)
-        _calls.check(_LIBC.syscall(_ADD_RULE, rules, 1, rule, 0), "Landlock's rule")
+        _check(_LIBC.syscall(_ADD_RULE, rules, 1, rule, 0), "Landlock's rule")
         os.close(opened)
     return rules
 
@@ -420,7 +446,7 @@ def _landlock(rules: int, library: _Library) -> None:
                 f"another user cannot read Python's library in {path}, as every program"
                 " here must"
             )
-    _calls.check(_LIBC.syscall(_RESTRICT_SELF, rules, 0), "Landlock")
+    _check(_LIBC.syscall(_RESTRICT_SELF, rules, 0), "Landlock")
     os.close(rules)
 
 
@@ -497,6 +523,13 @@ def _build_filter() -> bytes:
             if numbers[column] >= 0:
                 steps += [step(equal, numbers[column], 0, len(block)), *block]
     return b"".join([*steps, refuse])
+
+
+def _check(status: int, step: str) -> int:
+    if status < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{step}: {os.strerror(number)}")
+    return status
 
 
 if __name__ == "__main__":
