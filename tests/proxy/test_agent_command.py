@@ -105,6 +105,7 @@ def rows(run: Run) -> list[Any]:
     records = [json.loads(line) for line in lines]
     for record in records:
         record.pop("timing", None)
+        record["scores"].pop("effort", None)  # it has the program's seconds
         record.get("strategy", {}).pop("seconds", None)
         record.get("strategy", {}).get("sandbox", {}).pop("snapshot", None)
     return records

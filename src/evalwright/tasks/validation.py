@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import (
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
+MIN_LIKENESS_ELSEWHERE = 0.75
+"""How like a key of another part must be to be named, from 0 to 1."""
 _KINDS = {
     "string_type": "text",
     "int_type": "a whole number",
@@ -158,7 +161,8 @@ def _unknown_key(path: KeyPath) -> str:
     for place, other_model in PARTS.items():
         for name in other_model.model_fields:
             elsewhere.setdefault(name, ".".join((*place, name)))
-    if alike := closest(key, elsewhere, 1):
+    alike = closest(key, elsewhere, 1)
+    if alike and SequenceMatcher(None, key, alike[0]).ratio() >= MIN_LIKENESS_ELSEWHERE:
         return f"unknown key `{key}`{where}; did you mean `{elsewhere[alike[0]]}`?"
     return f"unknown key `{key}`{where}. Known: {listed(known_keys)}."
 

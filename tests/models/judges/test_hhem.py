@@ -83,12 +83,13 @@ def test_scores_are_those_of_the_network_by_hand(hhem: tuple[Path, Any]) -> None
 
 
 def test_company_and_batches_change_nothing(hhem: tuple[Path, Any]) -> None:
+    # Sums of 32-bit numbers differ in their last digits by the order in which threads add them.
     alone = [supported(judge(hhem[0]), [pair])[0] for pair in PAIRS]
     assert supported(judge(hhem[0], batch_size=2), PAIRS) == pytest.approx(
-        alone, abs=1e-6
+        alone, abs=1e-5
     )
     assert supported(judge(hhem[0]), [*PAIRS, *PAIRS]) == pytest.approx(
-        [*alone, *alone], abs=1e-6
+        [*alone, *alone], abs=1e-5
     )
 
 

@@ -220,7 +220,9 @@ def _tail_begin(text: str) -> int:
 
 def _anew_sentence(n_calls: int, why: str, dollars: float | None) -> str:
     reason = f": {why.rstrip('.')}" if why else ""
-    cost = "" if dollars is None else f" Its replies until then had cost {money(dollars)}."
+    cost = (
+        "" if dollars is None else f" Its replies until then had cost {money(dollars)}."
+    )
     return f"Started again after {counted(n_calls, 'call')}{reason}.{cost}"
 
 
