@@ -52,9 +52,7 @@ def output(command, stdin="", folder=WORK):
     """Return what a command prints; it must end with the exit code 0."""
     process = run(command, stdin, folder)
     if process.returncode:
-        raise AssertionError(
-            f"{command} ended with {process.returncode}: {process.stderr[-500:]}"
-        )
+        raise AssertionError(f"{command} ended with {process.returncode}: {process.stderr[-500:]}")
     return process.stdout
 
 

@@ -8,13 +8,28 @@ from checks import main, run
 
 ROOT = Path("/tmp/backup")
 NAMES = [
-    "plain.txt", "two words.txt", "line\nbreak.txt", "-n.txt", "*.txt", "a'b\"c.txt", "back\\slash.txt", " lead.txt", ".hidden.txt",
-    "-dir/-f.txt", "d d/e\ne/x.txt", ".git/y.txt", "tail /z.txt",
+    "plain.txt",
+    "two words.txt",
+    "line\nbreak.txt",
+    "-n.txt",
+    "*.txt",
+    "a'b\"c.txt",
+    "back\\slash.txt",
+    " lead.txt",
+    ".hidden.txt",
+    "-dir/-f.txt",
+    "d d/e\ne/x.txt",
+    ".git/y.txt",
+    "tail /z.txt",
 ]
 
 
 def files(folder):
-    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file() and not path.is_symlink()}
+    return {
+        str(path.relative_to(folder)): path.read_text()
+        for path in folder.rglob("*")
+        if path.is_file() and not path.is_symlink()
+    }
 
 
 class Check(unittest.TestCase):
@@ -43,12 +58,16 @@ class Check(unittest.TestCase):
         self.copied("src", "src/old copies")
         process = run(["bash", "/work/backup.sh", "src", "src/old copies"], folder=ROOT)
         self.assertEqual(process.stdout.splitlines()[-1], str(len(NAMES)))
-        self.assertEqual(files(ROOT / "src/old copies"), {name: f"content of {name}" for name in NAMES})
+        self.assertEqual(
+            files(ROOT / "src/old copies"), {name: f"content of {name}" for name in NAMES}
+        )
 
     def test_no_source(self):
         shutil.rmtree(ROOT, ignore_errors=True)
         ROOT.mkdir()
-        self.assertEqual(run(["bash", "/work/backup.sh", "none", "target"], folder=ROOT).returncode, 2)
+        self.assertEqual(
+            run(["bash", "/work/backup.sh", "none", "target"], folder=ROOT).returncode, 2
+        )
         self.assertFalse((ROOT / "target").exists())
 
 

@@ -17,7 +17,10 @@ class Check(unittest.TestCase):
         for word in ("missing", "broken", "error", "invalid"):
             self.assertNotIn(word, process.stdout + process.stderr)
         self.assertEqual(git("symbolic-ref", "HEAD"), "refs/heads/main")
-        self.assertEqual(git("log", "--format=%s", "main").splitlines(), [f"Release {n}" for n in (5, 4, 3, 2, 1)])
+        self.assertEqual(
+            git("log", "--format=%s", "main").splitlines(),
+            [f"Release {n}" for n in (5, 4, 3, 2, 1)],
+        )
         self.assertEqual(git("log", "-1", "--format=%s", "v1"), "Release 2")
         self.assertEqual(git("status", "--porcelain"), "")
         self.assertEqual(Path("/work/repo/version.txt").read_text(), "version 5\n")

@@ -5,7 +5,10 @@ sys.path.insert(0, "/checks")
 from checks import main, run
 
 CASES = [
-    ("# a small build\napp: main.o util.o   # link\nmain.o: main.c util.h\nutil.o: util.c util.h\ntest: app\n", "main.c util.c util.h main.o util.o app test"),
+    (
+        "# a small build\napp: main.o util.o   # link\nmain.o: main.c util.h\nutil.o: util.c util.h\ntest: app\n",
+        "main.c util.c util.h main.o util.o app test",
+    ),
     ("b: a\nc:\n", "a b c"),
     ("z: \na: z\nm:\n", "m z a"),
     ("", ""),
@@ -51,7 +54,13 @@ class Check(unittest.TestCase):
                 self.assertIn(need, needs[name])
 
     def test_wrong_lines(self):
-        for text, number in (("a: b\nnonsense\n", "2"), ("a: b\n\n: x\n", "3"), ("a b: c\n", "1"), ("a: b: c\n", "1"), ("ä: b\n", "1")):
+        for text, number in (
+            ("a: b\nnonsense\n", "2"),
+            ("a: b\n\n: x\n", "3"),
+            ("a b: c\n", "1"),
+            ("a: b: c\n", "1"),
+            ("ä: b\n", "1"),
+        ):
             process = order(text)
             self.assertEqual(process.returncode, 2, text)
             self.assertIn(number, process.stderr)

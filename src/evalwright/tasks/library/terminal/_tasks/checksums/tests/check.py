@@ -14,7 +14,13 @@ REPORT = {
     "extra": ["Z", "data/.new"],
 }
 CONTENTS = {
-    "Z": "z\n", "a.txt": "one\n", "b c.txt": "changed\n", "data/.new": "new\n", "data/E.txt": "four\n", "data/raw/d.bin": "three\n", "empty": "",
+    "Z": "z\n",
+    "a.txt": "one\n",
+    "b c.txt": "changed\n",
+    "data/.new": "new\n",
+    "data/E.txt": "four\n",
+    "data/raw/d.bin": "three\n",
+    "empty": "",
 }
 
 
@@ -23,7 +29,10 @@ class Check(unittest.TestCase):
         self.assertEqual(json.loads(Path("/work/report.json").read_text()), REPORT)
 
     def test_new_sums(self):
-        lines = [f"{hashlib.sha256(content.encode()).hexdigest()}  {name}\n" for name, content in CONTENTS.items()]
+        lines = [
+            f"{hashlib.sha256(content.encode()).hexdigest()}  {name}\n"
+            for name, content in CONTENTS.items()
+        ]
         self.assertEqual(Path("/work/NEWSUMS").read_text().replace(" *", "  "), "".join(lines))
 
 

@@ -34,11 +34,24 @@ class Check(unittest.TestCase):
         )
 
     def test_other_files(self):
-        left = [["city_id", "näme", "population"], [" 1 ", 'a "b"', "5"], ["2", "x\ny,z", ""], ["1", "", "7"], ["", "none", "1"]]
-        right = [["population", "city", "city_id", "county"], ["100", "Ålesund, N", "1", "M\nR"], ["200", "B", "3", "C"], ["300", "Never", "1 ", "D"]]
+        left = [
+            ["city_id", "näme", "population"],
+            [" 1 ", 'a "b"', "5"],
+            ["2", "x\ny,z", ""],
+            ["1", "", "7"],
+            ["", "none", "1"],
+        ]
+        right = [
+            ["population", "city", "city_id", "county"],
+            ["100", "Ålesund, N", "1", "M\nR"],
+            ["200", "B", "3", "C"],
+            ["300", "Never", "1 ", "D"],
+        ]
         expected = [["city_id", "näme", "population", "population_2", "city", "county"]]
         for row in left[1:]:
-            expected.append(row + (["100", "Ålesund, N", "M\nR"] if row[0].strip() == "1" else [""] * 3))
+            expected.append(
+                row + (["100", "Ålesund, N", "M\nR"] if row[0].strip() == "1" else [""] * 3)
+            )
         for mark in ("", "\ufeff"):
             self.assertEqual(join(written(left), written(right), mark), written(expected))
 

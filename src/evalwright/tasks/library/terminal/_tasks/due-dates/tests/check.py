@@ -23,14 +23,22 @@ CASES = [
     (["2026-02-27", "month 0", ["2026-02-27", "2026-02-26"]], "2026-02-25"),
 ]
 WRONG = [
-    ["2026-02-30", "net 1", []], ["2026-02-03", "net -1", []], ["2026-02-03", "0 workdays", []], ["2026-02-03", "soon", []],
-    ["20260203", "net 1", []], ["2026-02-03", "net 1 eom", []], ["2026-02-03", "NET 1", []], ["2026-02-03", "", []],
+    ["2026-02-30", "net 1", []],
+    ["2026-02-03", "net -1", []],
+    ["2026-02-03", "0 workdays", []],
+    ["2026-02-03", "soon", []],
+    ["20260203", "net 1", []],
+    ["2026-02-03", "net 1 eom", []],
+    ["2026-02-03", "NET 1", []],
+    ["2026-02-03", "", []],
 ]
 
 
 class Check(unittest.TestCase):
     def test_cases(self):
-        for (case, expected), outcome in zip(CASES, calls("due", "due", [case for case, _ in CASES])):
+        for (case, expected), outcome in zip(
+            CASES, calls("due", "due", [case for case, _ in CASES])
+        ):
             self.assertEqual(outcome, expected, case)
 
     def test_wrong_terms(self):
@@ -41,7 +49,9 @@ class Check(unittest.TestCase):
         cases, expected = [], []
         for _ in range(400):
             start = date(2024, 1, 1) + timedelta(days=draw.randint(0, 1500))
-            closed = [start + timedelta(days=draw.randint(0, 40)) for _ in range(draw.randint(0, 12))]
+            closed = [
+                start + timedelta(days=draw.randint(0, 40)) for _ in range(draw.randint(0, 12))
+            ]
             n = draw.randint(0, 35)
             target = later = start + timedelta(days=n)
             while later.weekday() > 4 or later in closed:

@@ -17,7 +17,10 @@ class Check(unittest.TestCase):
         self.assertEqual(git("rev-parse", "main~15"), answer)
 
     def test_repository(self):
-        self.assertEqual(git("log", "--format=%s", "main").splitlines(), [f"Revision {n}" for n in range(40, 0, -1)])
+        self.assertEqual(
+            git("log", "--format=%s", "main").splitlines(),
+            [f"Revision {n}" for n in range(40, 0, -1)],
+        )
         self.assertEqual(git("rev-parse", "--abbrev-ref", "HEAD"), "main")
         self.assertEqual(git("status", "--porcelain"), "")
 

@@ -21,7 +21,22 @@ class Check(unittest.TestCase):
         self.assertEqual(calls("roman", "from_roman", [[t] for t in numerals]), numbers)
 
     def test_what_is_refused(self):
-        wrong = ["", "IIII", "VX", "IC", "VV", "MMMM", "iv", "XIVI", "IXI", " X", "X ", "LC", "12", "CMC"]
+        wrong = [
+            "",
+            "IIII",
+            "VX",
+            "IC",
+            "VV",
+            "MMMM",
+            "iv",
+            "XIVI",
+            "IXI",
+            " X",
+            "X ",
+            "LC",
+            "12",
+            "CMC",
+        ]
         for outcome in calls("roman", "from_roman", [[t] for t in wrong]):
             self.assertEqual(outcome, "raised ValueError")
         for outcome in calls("roman", "to_roman", [[0], [-1], [4000]]):

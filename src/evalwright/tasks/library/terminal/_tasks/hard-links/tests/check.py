@@ -45,8 +45,14 @@ class Check(unittest.TestCase):
         self.assertEqual(text, "3\t8\ta/two.jpg\n2\t3000001\tbig2\n3\t4\tl/third\n")
         self.assertEqual({str(path.relative_to(ROOT)) for path in ROOT.rglob("*")}, names)
         self.assertEqual({name: (ROOT / name).read_bytes() for name in contents}, contents)
-        for group, time in ((["a/two.jpg", "b/one.jpg", "z three.jpg"], 1000), (["big2", "big3"], 7), (["linked", "linked2", "l/third"], 8)):
-            states = {((ROOT / name).stat().st_ino, (ROOT / name).stat().st_mtime) for name in group}
+        for group, time in (
+            (["a/two.jpg", "b/one.jpg", "z three.jpg"], 1000),
+            (["big2", "big3"], 7),
+            (["linked", "linked2", "l/third"], 8),
+        ):
+            states = {
+                ((ROOT / name).stat().st_ino, (ROOT / name).stat().st_mtime) for name in group
+            }
             self.assertEqual(len(states), 1, group)
             self.assertEqual(states.pop()[1], time)
         for name in ("private.jpg", "e1", "e2", "big1"):

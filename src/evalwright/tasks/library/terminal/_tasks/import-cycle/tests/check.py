@@ -30,9 +30,14 @@ class Check(unittest.TestCase):
             self.assertEqual(program(code), "imported")
 
     def test_it_works(self):
-        self.assertEqual(output([sys.executable, "-B", "demo.py"]), "Dear Ada, you paid 1080 cents (8% tax).\nDear Ada, you paid 594 cents (8% tax).\n124\n")
+        self.assertEqual(
+            output([sys.executable, "-B", "demo.py"]),
+            "Dear Ada, you paid 1080 cents (8% tax).\nDear Ada, you paid 594 cents (8% tax).\n124\n",
+        )
         receipt = "Dear Eve, you paid 2806 cents (8% tax)."
-        self.assertEqual(program(USE), [receipt, 2806, 207, 0, 1, True, "Dear Bob, you paid 108 cents (8% tax)."])
+        self.assertEqual(
+            program(USE), [receipt, 2806, 207, 0, 1, True, "Dear Bob, you paid 108 cents (8% tax)."]
+        )
 
     def test_imports_stand_at_the_top(self):
         for path in Path("/work/shop").rglob("*.py"):

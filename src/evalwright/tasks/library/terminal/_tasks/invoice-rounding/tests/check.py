@@ -36,7 +36,10 @@ class Check(unittest.TestCase):
         ]
         for _ in range(300):
             lines = [
-                [draw.randint(1, 9), f"{draw.choice(['', '', '-'])}{draw.randint(0, 40)}.{draw.randint(0, 199) * 5:03d}"]
+                [
+                    draw.randint(1, 9),
+                    f"{draw.choice(['', '', '-'])}{draw.randint(0, 40)}.{draw.randint(0, 199) * 5:03d}",
+                ]
                 for _ in range(draw.randint(1, 6))
             ]
             cases.append([lines, f"{draw.randint(0, 25)}.{draw.randint(0, 9)}"])

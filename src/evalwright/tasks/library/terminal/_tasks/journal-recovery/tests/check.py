@@ -49,7 +49,10 @@ CASES = [
     ([b"garbage\n", begin(1), put("a", 1), commit(1)], {"a": 1}),
     ([begin(1), put("a", 1), entry(op="rename", key="a"), commit(1), put("c", "ø")], {"c": "ø"}),
     ([put("a", 1), begin(1), delete("a"), undelete("a"), put("b", 2), commit(1)], {"a": 1, "b": 2}),
-    ([put("z", None), put("b", [1, "x y"]), put("c d", {"k": "v"})], {"b": [1, "x y"], "c d": {"k": "v"}, "z": None}),
+    (
+        [put("z", None), put("b", [1, "x y"]), put("c d", {"k": "v"})],
+        {"b": [1, "x y"], "c d": {"k": "v"}, "z": None},
+    ),
     ([put("a", 1).replace(b" ", b" 9", 1)], {}),
 ]
 
@@ -59,11 +62,15 @@ class Check(unittest.TestCase):
         for lines, state in CASES:
             Path("/tmp/journal").write_bytes(b"".join(lines))
             text = output([sys.executable, "-B", "recover.py", "/tmp/journal"])
-            self.assertEqual(text, json.dumps(state, sort_keys=True, indent=2, ensure_ascii=False) + "\n", lines)
+            self.assertEqual(
+                text, json.dumps(state, sort_keys=True, indent=2, ensure_ascii=False) + "\n", lines
+            )
 
     def test_the_file(self):
         text = Path("/work/state.json").read_text(encoding="utf-8")
-        self.assertEqual(json.loads(text), {"city": "Århus", "list": [1, {"a": None}], "mode": "slow"})
+        self.assertEqual(
+            json.loads(text), {"city": "Århus", "list": [1, {"a": None}], "mode": "slow"}
+        )
 
 
 main()

@@ -36,7 +36,14 @@ class Check(unittest.TestCase):
                     kind = draw.randint(1, 12)
                     if kind == 1:
                         line = draw.choice(
-                            [line[:-4], line.replace('"', "'"), line.replace("HTTP/1.1", "HTTP/9"), line + " 17", line.replace(" /", " "), "500 " * 8]
+                            [
+                                line[:-4],
+                                line.replace('"', "'"),
+                                line.replace("HTTP/1.1", "HTTP/9"),
+                                line + " 17",
+                                line.replace(" /", " "),
+                                "500 " * 8,
+                            ]
                         )
                         n_malformed += 1
                     elif kind == 2:
@@ -47,15 +54,24 @@ class Check(unittest.TestCase):
                     lines.append(line)
                 Path(folder, f"{number}.log").write_text("\n".join(lines) + "\n")
             Path(folder, "old.log.bak").write_text("nonsense\n")
-            worst = sorted(([p, n] for p, n in counts.items() if n), key=lambda pair: (-pair[1], pair[0]))[:3]
+            worst = sorted(
+                ([p, n] for p, n in counts.items() if n), key=lambda pair: (-pair[1], pair[0])
+            )[:3]
             self.assertEqual(
                 summary(folder),
-                {"requests": n_requests, "malformed": n_malformed, "errors": sum(counts.values()), "worst": worst},
+                {
+                    "requests": n_requests,
+                    "malformed": n_malformed,
+                    "errors": sum(counts.values()),
+                    "worst": worst,
+                },
             )
 
     def test_an_empty_folder(self):
         with tempfile.TemporaryDirectory() as folder:
-            self.assertEqual(summary(folder), {"requests": 0, "malformed": 0, "errors": 0, "worst": []})
+            self.assertEqual(
+                summary(folder), {"requests": 0, "malformed": 0, "errors": 0, "worst": []}
+            )
 
 
 main()

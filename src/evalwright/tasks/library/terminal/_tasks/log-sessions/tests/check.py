@@ -49,9 +49,16 @@ class Check(unittest.TestCase):
             writer.writerow(["time", "user", "page"])
             for time, user, page in visits:
                 zone = timezone(timedelta(minutes=draw.choice([0, 330, -480, 60])))
-                text = time.strftime(FORM) if draw.random() < 0.3 else time.astimezone(zone).isoformat()
+                text = (
+                    time.strftime(FORM)
+                    if draw.random() < 0.3
+                    else time.astimezone(zone).isoformat()
+                )
                 writer.writerow([text, user, page])
-        rows = [[user, start.strftime(FORM), end.strftime(FORM), str(n)] for start, user, end, n in sorted(expected)]
+        rows = [
+            [user, start.strftime(FORM), end.strftime(FORM), str(n)]
+            for start, user, end, n in sorted(expected)
+        ]
         self.assertEqual(sessions("/tmp/visits.csv")[1:], rows)
 
 

@@ -15,10 +15,14 @@ class Check(unittest.TestCase):
         self.assertEqual(subjects, ["Export rows", "Begin the export", "Add the tool", "Begin"])
         self.assertEqual(git("show", "rescued:export.py"), "def rows(): return [1, 2, 3]")
         self.assertEqual(git("show", "rescued~1:export.py"), "def rows(): return []")
-        self.assertEqual(git("ls-tree", "--name-only", "rescued").split(), ["README.md", "export.py", "tool.py"])
+        self.assertEqual(
+            git("ls-tree", "--name-only", "rescued").split(), ["README.md", "export.py", "tool.py"]
+        )
 
     def test_main(self):
-        self.assertEqual(git("log", "--format=%s", "main").splitlines(), ["Import sys", "Add the tool", "Begin"])
+        self.assertEqual(
+            git("log", "--format=%s", "main").splitlines(), ["Import sys", "Add the tool", "Begin"]
+        )
         self.assertEqual(git("rev-parse", "--abbrev-ref", "HEAD"), "main")
         self.assertEqual(git("status", "--porcelain"), "")
 

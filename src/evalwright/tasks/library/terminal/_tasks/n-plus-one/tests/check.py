@@ -24,10 +24,25 @@ print(json.dumps([rows, len([s for s in statements if not s.upper().startswith((
 
 def expected(connection):
     rows = []
-    for order, customer, day in connection.execute("SELECT id, customer_id, day FROM orders ORDER BY day DESC, id").fetchall():
-        who = connection.execute("SELECT name, city FROM customers WHERE id = ?", (customer,)).fetchone() or ("unknown", None)
-        lines = connection.execute("SELECT product, cents FROM lines WHERE order_id = ? ORDER BY id", (order,)).fetchall()
-        rows.append({"order": order, "day": day, "customer": who[0], "city": who[1] or "-", "products": [p for p, _ in lines], "cents": sum(c or 0 for _, c in lines)})
+    for order, customer, day in connection.execute(
+        "SELECT id, customer_id, day FROM orders ORDER BY day DESC, id"
+    ).fetchall():
+        who = connection.execute(
+            "SELECT name, city FROM customers WHERE id = ?", (customer,)
+        ).fetchone() or ("unknown", None)
+        lines = connection.execute(
+            "SELECT product, cents FROM lines WHERE order_id = ? ORDER BY id", (order,)
+        ).fetchall()
+        rows.append(
+            {
+                "order": order,
+                "day": day,
+                "customer": who[0],
+                "city": who[1] or "-",
+                "products": [p for p, _ in lines],
+                "cents": sum(c or 0 for _, c in lines),
+            }
+        )
     return rows
 
 
@@ -39,11 +54,28 @@ class Check(unittest.TestCase):
             connection = sqlite3.connect(path)
             connection.executescript(SCHEMA)
             for n in range(1, 31):
-                connection.execute("INSERT INTO customers VALUES (?, ?, ?)", (n * 2, f"Customer {n}", draw.choice([None, "", "Oslo", "Riga"])))
+                connection.execute(
+                    "INSERT INTO customers VALUES (?, ?, ?)",
+                    (n * 2, f"Customer {n}", draw.choice([None, "", "Oslo", "Riga"])),
+                )
             for n in range(n_orders):
-                connection.execute("INSERT INTO orders VALUES (?, ?, ?)", (n + 5, draw.randint(1, 60), f"2026-0{draw.randint(1, 9)}-1{draw.randint(0, 9)}"))
+                connection.execute(
+                    "INSERT INTO orders VALUES (?, ?, ?)",
+                    (
+                        n + 5,
+                        draw.randint(1, 60),
+                        f"2026-0{draw.randint(1, 9)}-1{draw.randint(0, 9)}",
+                    ),
+                )
                 for _ in range(draw.randint(0, 4)):
-                    connection.execute("INSERT INTO lines (order_id, product, cents) VALUES (?, ?, ?)", (draw.randint(5, n + 5), f"product {draw.randint(1, 9)}", draw.choice([None, 5, 1200])))
+                    connection.execute(
+                        "INSERT INTO lines (order_id, product, cents) VALUES (?, ?, ?)",
+                        (
+                            draw.randint(5, n + 5),
+                            f"product {draw.randint(1, 9)}",
+                            draw.choice([None, 5, 1200]),
+                        ),
+                    )
             connection.commit()
             rows, n_statements = program(CODE, path)
             self.assertEqual(rows, expected(connection))

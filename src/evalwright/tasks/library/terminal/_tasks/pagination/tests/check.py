@@ -28,7 +28,9 @@ class Check(unittest.TestCase):
         self.assertEqual(calls("pages", "page", cases), expected)
 
     def test_sizes(self):
-        self.assertEqual(calls("pages", "page", [[[1], 1, 0], [[1], 1, -3]]), ["raised ValueError"] * 2)
+        self.assertEqual(
+            calls("pages", "page", [[[1], 1, 0], [[1], 1, -3]]), ["raised ValueError"] * 2
+        )
 
 
 main()

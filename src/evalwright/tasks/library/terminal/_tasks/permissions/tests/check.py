@@ -8,12 +8,35 @@ sys.path.insert(0, "/checks")
 from checks import main
 
 MODES = {
-    ".": 0o755, "bin": 0o755, "bin/deep": 0o755, "private": 0o700, "private/old": 0o755, "img": 0o755, "img/a b": 0o755,
-    "start": 0o755, "bin/lib.sh": 0o755, "bin/deep/data": 0o644, "bin/host.key": 0o600, ".env": 0o600, "private/a.key": 0o600,
-    "private/old/note.txt": 0o644, "index.html": 0o644, "img/a b/empty.png": 0o644, "img/not-a-script": 0o644, "private/.env": 0o600,
-    "my.env": 0o644, "bin/.env": 0o600,
+    ".": 0o755,
+    "bin": 0o755,
+    "bin/deep": 0o755,
+    "private": 0o700,
+    "private/old": 0o755,
+    "img": 0o755,
+    "img/a b": 0o755,
+    "start": 0o755,
+    "bin/lib.sh": 0o755,
+    "bin/deep/data": 0o644,
+    "bin/host.key": 0o600,
+    ".env": 0o600,
+    "private/a.key": 0o600,
+    "private/old/note.txt": 0o644,
+    "index.html": 0o644,
+    "img/a b/empty.png": 0o644,
+    "img/not-a-script": 0o644,
+    "private/.env": 0o600,
+    "my.env": 0o644,
+    "bin/.env": 0o600,
 }
-CONTENTS = {"start": "#!/bin/sh\necho hi\n", "bin/lib.sh": "echo lib\n", ".env": "A=1\n", "my.env": "x\n", "bin/.env": "x", "img/not-a-script": " #!/bin/sh\n"}
+CONTENTS = {
+    "start": "#!/bin/sh\necho hi\n",
+    "bin/lib.sh": "echo lib\n",
+    ".env": "A=1\n",
+    "my.env": "x\n",
+    "bin/.env": "x",
+    "img/not-a-script": " #!/bin/sh\n",
+}
 
 
 class Check(unittest.TestCase):

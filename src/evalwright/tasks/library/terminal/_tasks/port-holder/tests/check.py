@@ -34,14 +34,18 @@ def answer(port):
 class Check(unittest.TestCase):
     def test_files(self):
         for name, digest in DIGESTS.items():
-            self.assertEqual(hashlib.sha256((SERVICES / name).read_bytes()).hexdigest(), digest, name)
+            self.assertEqual(
+                hashlib.sha256((SERVICES / name).read_bytes()).hexdigest(), digest, name
+            )
         self.assertEqual(Path("/work/culprit.txt").read_text().strip(), "queue")
 
     def test_services(self):
         command = [sys.executable, "-B", str(SERVICES / "serve.py")]
         running = [subprocess.Popen([*command, name], stderr=subprocess.DEVNULL) for name in PORTS]
         try:
-            self.assertEqual({name: answer(port) for name, port in PORTS.items()}, {name: name for name in PORTS})
+            self.assertEqual(
+                {name: answer(port) for name, port in PORTS.items()}, {name: name for name in PORTS}
+            )
         finally:
             for process in running:
                 process.kill()

@@ -22,7 +22,10 @@ class Check(unittest.TestCase):
         dates = [f"Step {n}|Ada|2026-02-0{n}T10:00:00" for n in (1, 2, 3, 4, 5)]
 
         def log(ref):
-            return [line[:30].replace("+00:00", "").rstrip("Z") for line in git("log", form, ref).splitlines()]
+            return [
+                line[:30].replace("+00:00", "").rstrip("Z")
+                for line in git("log", form, ref).splitlines()
+            ]
 
         self.assertEqual(log("main"), [dates[4], dates[2], dates[1], dates[0]])
         self.assertEqual(log("release"), [dates[3], dates[2], dates[1], dates[0]])
@@ -31,7 +34,10 @@ class Check(unittest.TestCase):
         self.assertEqual(git("rev-parse", "v1^{commit}"), git("rev-parse", "main~1"))
         self.assertEqual(git("rev-parse", "release~1"), git("rev-parse", "main~1"))
         trees = {
-            "main": ["app.txt", "lib/a.txt"], "main~1": ["app.txt", "lib/a.txt"], "main~2": ["app.txt"], "main~3": ["app.txt"],
+            "main": ["app.txt", "lib/a.txt"],
+            "main~1": ["app.txt", "lib/a.txt"],
+            "main~2": ["app.txt"],
+            "main~3": ["app.txt"],
             "release": ["app.txt", "fix.txt", "lib/a.txt"],
         }
         for commit, names in trees.items():

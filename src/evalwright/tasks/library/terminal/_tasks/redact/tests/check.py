@@ -28,7 +28,13 @@ PAIRS = [
 
 
 def redacted(content):
-    process = subprocess.run([sys.executable, "-B", "redact.py"], input=content, cwd="/work", capture_output=True, timeout=30)
+    process = subprocess.run(
+        [sys.executable, "-B", "redact.py"],
+        input=content,
+        cwd="/work",
+        capture_output=True,
+        timeout=30,
+    )
     assert process.returncode == 0, process.stderr[-300:]
     return process.stdout
 

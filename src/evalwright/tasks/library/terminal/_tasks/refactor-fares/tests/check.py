@@ -28,7 +28,12 @@ def senior(zones, night, card):
 class Check(unittest.TestCase):
     def test_fares(self):
         for name, fare in (("adult_fare", adult), ("child_fare", child), ("senior_fare", senior)):
-            cases = [[zones, night, card] for zones in range(-2, 13) for night in (False, True) for card in (False, True)]
+            cases = [
+                [zones, night, card]
+                for zones in range(-2, 13)
+                for night in (False, True)
+                for card in (False, True)
+            ]
             expected = [fare(*case) if 1 <= case[0] <= 9 else "raised ValueError" for case in cases]
             self.assertEqual(calls("fares", name, cases), expected)
 

@@ -20,7 +20,9 @@ def content():
     for path in FOLDER.rglob("*"):
         if path.is_file():
             content = path.read_bytes()
-            found[str(path.relative_to(FOLDER))] = gzip.decompress(content) if path.suffix == ".gz" else content
+            found[str(path.relative_to(FOLDER))] = (
+                gzip.decompress(content) if path.suffix == ".gz" else content
+            )
     return found
 
 
@@ -43,7 +45,16 @@ class Check(unittest.TestCase):
                 self.assertEqual(rotate(name, "4"), 0)
                 self.assertEqual(path.stat().st_mode & 0o777, 0o640)
             rest = {neighbour: b"bak", f"{name}.old": b"old", name: b""}
-            self.assertEqual(content(), {**rest, f"{name}.1": b"5", f"{name}.2.gz": b"4", f"{name}.3.gz": b"3", f"{name}.4.gz": b"2"})
+            self.assertEqual(
+                content(),
+                {
+                    **rest,
+                    f"{name}.1": b"5",
+                    f"{name}.2.gz": b"4",
+                    f"{name}.3.gz": b"3",
+                    f"{name}.4.gz": b"2",
+                },
+            )
             path.write_bytes(b"6")
             self.assertEqual(rotate(name, "2"), 0)
             self.assertEqual(content(), {**rest, f"{name}.1": b"6", f"{name}.2.gz": b"5"})
@@ -66,7 +77,16 @@ class Check(unittest.TestCase):
 
     def test_wrong_use(self):
         (FOLDER / "a").write_bytes(b"x")
-        for arguments in (["a", "0"], ["a", "-1"], ["a", "x"], ["a"], [], ["a", "2", "3"], ["a", "1.5"], ["a", ""]):
+        for arguments in (
+            ["a", "0"],
+            ["a", "-1"],
+            ["a", "x"],
+            ["a"],
+            [],
+            ["a", "2", "3"],
+            ["a", "1.5"],
+            ["a", ""],
+        ):
             self.assertEqual(rotate(*arguments), 2, arguments)
         self.assertEqual(content(), {"a": b"x"})
 

@@ -38,9 +38,18 @@ def content(path):
     tables = [name for (name,) in connection.execute(query)]
     return {
         "version": connection.execute("PRAGMA user_version").fetchone()[0],
-        "rows": {name: connection.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in tables},
-        "columns": {name: [c[1] for c in connection.execute(f"PRAGMA table_info({name})")] for name in tables},
-        "keys": {name: [key[2:5] for key in connection.execute(f"PRAGMA foreign_key_list({name})")] for name in tables},
+        "rows": {
+            name: connection.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall()
+            for name in tables
+        },
+        "columns": {
+            name: [c[1] for c in connection.execute(f"PRAGMA table_info({name})")]
+            for name in tables
+        },
+        "keys": {
+            name: [key[2:5] for key in connection.execute(f"PRAGMA foreign_key_list({name})")]
+            for name in tables
+        },
         "faults": connection.execute("PRAGMA foreign_key_check").fetchall(),
     }
 
@@ -58,8 +67,17 @@ class Check(unittest.TestCase):
         self.assertEqual(
             after["rows"],
             {
-                "people": [(3, "Ada King", "Lovelace"), (7, "", "Plato"), (8, "Jo von der", "Au"), (900, "Ünal", "Öz")],
-                "emails": [(3, 1, "ada@example.org"), (3, 2, "x@y.example"), (900, 1, "ü@example.org")],
+                "people": [
+                    (3, "Ada King", "Lovelace"),
+                    (7, "", "Plato"),
+                    (8, "Jo von der", "Au"),
+                    (900, "Ünal", "Öz"),
+                ],
+                "emails": [
+                    (3, 1, "ada@example.org"),
+                    (3, 2, "x@y.example"),
+                    (900, 1, "ü@example.org"),
+                ],
                 "notes": [(1, 7, "a;b"), (6, 900, "it's")],
             },
         )
@@ -79,7 +97,9 @@ class Check(unittest.TestCase):
     def test_no_rows(self):
         path = database("empty.db", [])
         self.assertEqual(migrate(path), 0)
-        self.assertEqual(content(path)["rows"], {"people": [], "emails": [], "notes": [(1, 7, "a;b")][:0]})
+        self.assertEqual(
+            content(path)["rows"], {"people": [], "emails": [], "notes": [(1, 7, "a;b")][:0]}
+        )
 
 
 main()

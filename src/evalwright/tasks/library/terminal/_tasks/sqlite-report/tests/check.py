@@ -25,7 +25,10 @@ class Check(unittest.TestCase):
                 time = f"{month}-{draw.choice(['01T00:00:00', '28T23:59:59', '15T10:00:00'])}Z"
                 status = draw.choice(["open", "paid", "refunded", "failed"])
                 cents, who = draw.randint(1, 99999), f"c{draw.randint(1, 20)}"
-                connection.execute("INSERT INTO payments VALUES (?, ?, ?, ?, ?)", (number, who, time, cents, status))
+                connection.execute(
+                    "INSERT INTO payments VALUES (?, ?, ?, ?, ?)",
+                    (number, who, time, cents, status),
+                )
                 counts = status in ("paid", "refunded")
                 net[month] = net.get(month, 0) + cents * counts
                 if status == "paid":
@@ -34,7 +37,10 @@ class Check(unittest.TestCase):
                     n_refunds += 1
                     of = f"{draw.choice([2025, 2026])}-{draw.randint(1, 12):02d}"
                     back = draw.randint(1, 150000)
-                    connection.execute("INSERT INTO refunds VALUES (?, ?, ?, ?)", (n_refunds, number, f"{of}-03T04:05:06Z", back))
+                    connection.execute(
+                        "INSERT INTO refunds VALUES (?, ?, ?, ?)",
+                        (n_refunds, number, f"{of}-03T04:05:06Z", back),
+                    )
                     net[of] = net.get(of, 0) - back * counts
             connection.commit()
             connection.close()
@@ -45,7 +51,9 @@ class Check(unittest.TestCase):
                 cents = net.get(f"2025-{number:02d}", 0)
                 sign = "-" if cents < 0 else ""
                 n = len(customers.get(f"2025-{number:02d}", ()))
-                expected.append(f"2025-{number:02d} {sign}{abs(cents) // 100}.{abs(cents) % 100:02d} {n}")
+                expected.append(
+                    f"2025-{number:02d} {sign}{abs(cents) // 100}.{abs(cents) % 100:02d} {n}"
+                )
             lines = output([sys.executable, "-B", "revenue.py", path, "2025"]).splitlines()
             self.assertEqual(lines, expected)
             with open(path, "rb") as file:

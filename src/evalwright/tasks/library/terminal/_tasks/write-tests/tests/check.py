@@ -8,7 +8,7 @@ from pathlib import Path
 sys.path.insert(0, "/checks")
 from checks import main, run
 
-RIGHT = '''import unicodedata
+RIGHT = """import unicodedata
 
 
 def slug(title, most=40):
@@ -17,7 +17,7 @@ def slug(title, most=40):
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     words = "".join(sign if sign.isalnum() else " " for sign in plain).split()
     return "-".join(words)[:most].rstrip("-") or "untitled"
-'''
+"""
 CHANGES = [
     (".lower()", ""),
     ('unicodedata.normalize("NFKD", title)', "title"),
