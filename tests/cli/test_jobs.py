@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evalwright.reports.jobs import Jobs, job_file
@@ -67,6 +67,8 @@ def check_fields(value: Any, form: Any, where: str = "Job") -> None:
         assert type(value) is form, where
 
 
+@example(words=[], name="NULL")
+@example(words=[], name="1e5")
 @given(words=WORDS, name=TEXT)
 def test_arguments_come_through_as_they_are(words: list[str], name: str) -> None:
     jobs = Jobs(
