@@ -47,14 +47,14 @@ class KeyMaker:
     def __init__(
         self, fingerprint: str, asked_in: str = "", trajectory: str = ""
     ) -> None:
-        asked: str | list[str] = fingerprint
+        identity: str | list[str] = fingerprint
         if trajectory:
-            asked = [fingerprint, asked_in, trajectory]
+            identity = [fingerprint, asked_in, trajectory]
         elif asked_in:
-            asked = [fingerprint, asked_in]
+            identity = [fingerprint, asked_in]
         prefix = (
             b"[%d," % KEY_VERSION
-            + _encode(asked).encode("utf-8", "surrogatepass")
+            + _encode(identity).encode("utf-8", "surrogatepass")
             + b","
         )
         self._start = blake2b(prefix, digest_size=KEY_BYTES)

@@ -9,10 +9,11 @@ only as the engine quotes them, without secrets.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from evalwright.core.errors import Failure
+from evalwright.core.errors import Failure, closest
 from evalwright.core.outcomes import is_models_own, outcome_of_failure
 from evalwright.core.secrets import mask
 from evalwright.engine.budget import SPENT
@@ -85,6 +86,24 @@ class Fault(Exception):
 def invalid(message: str, field: str = "", code: str = "") -> Fault:
     """Make the fault of a request that cannot be answered as it is."""
     return Fault(400, "invalid", message, field=field, code=code)
+
+
+def not_served(name: str, known: Iterable[str], served: Sequence[str]) -> Fault:
+    """Make the fault of a request to a model that is not served.
+
+    Args:
+        name: the model that the client named.
+        known: all names that it could have meant.
+        served: the names to show it.
+    """
+    likely = closest(name[:200], known)
+    hint = f" Did you mean '{likely[0]}'?" if likely else ""
+    return Fault(
+        404,
+        "not found",
+        f"The model '{name[:200]}' is not served here.{hint} Served: {', '.join(served)}.",
+        field="model",
+    )
 
 
 @dataclass(frozen=True, slots=True)

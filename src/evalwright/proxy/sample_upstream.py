@@ -10,13 +10,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from evalwright.core.ask import Ask, abilities_of, options_of, within
-from evalwright.core.errors import Failure, RequestFailed, StoreError, closest
+from evalwright.core.errors import Failure, RequestFailed, StoreError
 from evalwright.core.outcomes import is_models_own, response_of_fault
 from evalwright.core.requests import Message, Request
 from evalwright.core.responses import Response
 from evalwright.models.model_interface import EVERY_OPTION, Model, RemoteModel
 from evalwright.proxy.earlier_attempts import EarlierAttempts
-from evalwright.proxy.faults import Fault, fault_of, is_an_answer
+from evalwright.proxy.faults import Fault, fault_of, is_an_answer, not_served
 from evalwright.proxy.program_limits import LimitName, ProgramMeter
 from evalwright.proxy.tokens import Access
 from evalwright.proxy.transcript import Transcript
@@ -115,15 +115,7 @@ class SampleUpstream:
         """
         if not self._names or name in self._names:
             return self._model
-        likely = closest(name[:200], self._names)
-        hint = f" Did you mean '{likely[0]}'?" if likely else ""
-        raise Fault(
-            404,
-            "not found",
-            f"The model '{name[:200]}' is not served here.{hint} Served:"
-            f" {', '.join(self._names)}.",
-            field="model",
-        )
+        raise not_served(name, self._names, self._names)
 
     def allowed(self, access: Access) -> list[str]:
         """Return the names that the program may use."""

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from evalwright.core.errors import RequestFailed, closest
+from evalwright.core.errors import RequestFailed
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.engine.budget import SPENT, Budget
 from evalwright.engine.counts import Counts
 from evalwright.engine.engine import Engine, RoleClient
 from evalwright.models.model_interface import Model
-from evalwright.proxy.faults import Fault
+from evalwright.proxy.faults import Fault, not_served
 from evalwright.proxy.spending import Growth, NothingNew, reservation_of
 from evalwright.proxy.tokens import Access
 
@@ -114,15 +114,7 @@ class Served:
                 f" {', '.join(allowed)}.",
                 code="model_not_allowed",
             )
-        likely = closest(name[:200], self.by_name)
-        hint = f" Did you mean '{likely[0]}'?" if likely else ""
-        raise Fault(
-            404,
-            "not found",
-            f"The model '{name[:200]}' is not served here.{hint} Served:"
-            f" {', '.join(allowed)}.",
-            field="model",
-        )
+        raise not_served(name, self.by_name, allowed)
 
     def allowed(self, access: Access) -> list[str]:
         """Return the full names of the models that a token allows."""

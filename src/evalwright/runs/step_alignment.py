@@ -21,7 +21,7 @@ def align_steps(
     """Put the steps of two trajectories beside each other.
 
     Returns:
-        (place in a, place in b, whether both did the same); None where one has no step.
+        (position in a, position in b, whether both did the same); None where one has no step.
     """
     keys_a = [step.signature for step in a]
     keys_b = [step.signature for step in b]
