@@ -32,6 +32,8 @@ log = logging.getLogger("evalwright.tasks")
 
 _SAY_EVERY = 5.0
 """Seconds between two progress messages of a long check."""
+_ROWS_BETWEEN_LOOKS = 1024
+"""Rows between two looks at the clock."""
 
 Render = Callable[[Mapping[str, Any]], Any]
 
@@ -94,6 +96,53 @@ class Placed:
             ) from None
 
 
+class RowTemplate(Placed):
+    """A template of a task's `sample`, rendered from a row.
+
+    One that only puts out a column reads it without a template's machinery.
+
+    Args:
+        source: the template, or a list or mapping of them.
+        name: its name in errors.
+        document: the task file.
+        at: where it is written there.
+        variables: values of `for_each`, which take the place of columns of the same name.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        name: str,
+        document: Document,
+        at: KeyPath,
+        variables: Mapping[str, Any],
+    ) -> None:
+        super().__init__(templates.structure, source, name, document, at)
+        self._variables = dict(variables)
+        reference = templates.column_reference(source)
+        self._column: str | None = None
+        if reference is not None and reference.name_read not in variables:
+            self._column = reference.column
+            self._reads_item = reference.name_read == "row"
+            self._may_be_missing = reference.may_be_missing
+
+    def render(self, row: Row) -> Any:
+        """Render the template from a row.
+
+        Raises:
+            RowError: it cannot be rendered.
+        """
+        column = self._column
+        if column is not None:
+            # A column may hide the name or the method that the template reads.
+            if column in row:
+                if not self._reads_item or ("row" not in row and "get" not in row):
+                    return row[column]
+            elif self._may_be_missing and "row" not in row and "get" not in row:
+                return None
+        return self({"row": row, **row, **self._variables}, row)
+
+
 class SampleMaker:
     """Makes samples from rows as `sample` says.
 
@@ -123,13 +172,9 @@ class SampleMaker:
         self._shuffle = sample.shuffle
         self._cells = isinstance(sample.choices, list)
 
-        def placed(value: Any, *name: str) -> Placed:
-            return Placed(
-                templates.structure,
-                value,
-                ".".join(("sample", *name)),
-                document,
-                (*at, *name),
+        def placed(value: Any, *name: str) -> RowTemplate:
+            return RowTemplate(
+                value, ".".join(("sample", *name)), document, (*at, *name), variables
             )
 
         templates_by_name = {name: getattr(sample, name) for name in _COLUMNS}
@@ -149,19 +194,16 @@ class SampleMaker:
         Raises:
             RowError: the row is wrong.
         """
-        context = {"row": row, **row, **self._variables}
         try:
-            sample = self._make(row, context)
+            sample = self._make(row)
         except MissingColumn as error:
             if self._has_read_a_row:  # only this row lacks it
                 raise
-            raise RowError(self._describe_missing(row, context, error)) from None
+            raise RowError(self._describe_missing(row, error)) from None
         self._has_read_a_row = True
         return sample
 
-    def _describe_missing(
-        self, row: Row, context: Mapping[str, Any], first: MissingColumn
-    ) -> str:
+    def _describe_missing(self, row: Row, first: MissingColumn) -> str:
         """Say which columns all templates lack, what the task reads, and how to name others.
 
         `first` is the error of the first template that lacks one.
@@ -171,19 +213,20 @@ class SampleMaker:
             return str(first)
         if header_hint := missing_header_hint(columns):
             return f"{first}. {header_hint}"
-        placed_templates = [*self._given.values(), *self._metadata.values()]
+        row_templates = [*self._given.values(), *self._metadata.values()]
         failing = []
-        for template in placed_templates:
+        for template in row_templates:
             try:
-                template(context, row)
+                template.render(row)
             except MissingColumn:
                 failing.append(template)
             except RowError:
                 continue
+        readable_names = {"row", *row, *self._variables}
         reading = {
             name: template.name
             for template in reversed(failing)
-            for name in template.column_names - context.keys()
+            for name in template.column_names - readable_names
         }
         problem = str(first)
         if len(reading) > 1:
@@ -197,7 +240,7 @@ class SampleMaker:
                 f" {', '.join(sorted(columns)[:20])}"
             )
         read_names = frozenset().union(
-            *(template.column_names for template in placed_templates)
+            *(template.column_names for template in row_templates)
         )
         needed = sorted(read_names - {"row"} - self._variables.keys())
         mending = [_suggest_setting(template.name, row) for template in failing]
@@ -213,11 +256,11 @@ class SampleMaker:
             f" columns: {' '.join(mending)}"
         )
 
-    def _make(self, row: Row, context: Mapping[str, Any]) -> Sample:
-        choices = self._choices(self._value("choices", context, row))
-        target = self._value("target", context, row)
+    def _make(self, row: Row) -> Sample:
+        choices = self._choices(self._value("choices", row))
+        target = self._value("target", row)
         targets, gold = self._targets(target, choices)
-        aliases = self._value("aliases", context, row)
+        aliases = self._value("aliases", row)
         if (
             aliases is not None and aliases != ""
         ):  # an empty cell of a CSV is not an answer
@@ -231,14 +274,14 @@ class SampleMaker:
                     (*targets, *(_text(alias, "an alias") for alias in extra))
                 )
             )
-        identity = self._value("id", context, row)
+        identity = self._value("id", row)
         name = content_id(row) if identity is None else _text(identity, "the id")
         if self._shuffle and choices:
             order = list(shuffled(len(choices), f"choices of {name}"))
             choices = tuple(choices[index] for index in order)
             gold = tuple(order.index(index) for index in gold)
-        passages = self._value("passages", context, row)
-        cluster = self._value("cluster", context, row)
+        passages = self._value("passages", row)
+        cluster = self._value("cluster", row)
         if cluster is None and self._each:
             cluster = content_id(
                 {
@@ -247,7 +290,7 @@ class SampleMaker:
                     if column not in self._each
                 }
             )
-        question = self._value("input", context, row)
+        question = self._value("input", row)
         return Sample(
             id=name,
             input="" if question is None else _text(question, "the input"),
@@ -255,23 +298,23 @@ class SampleMaker:
             choices=choices,
             gold=gold,
             passages=() if passages is None else _passages(passages),
-            metadata=self._all_metadata(row, context),
+            metadata=self._all_metadata(row),
             cluster="" if cluster is None else _text(cluster, "the cluster"),
             row=row,
         )
 
-    def _value(self, name: str, context: Mapping[str, Any], row: Row) -> Any:
-        render = self._given.get(name)
-        return row.get(name) if render is None else render(context, row)
+    def _value(self, name: str, row: Row) -> Any:
+        template = self._given.get(name)
+        return row.get(name) if template is None else template.render(row)
 
-    def _all_metadata(self, row: Row, context: Mapping[str, Any]) -> dict[str, Any]:
+    def _all_metadata(self, row: Row) -> dict[str, Any]:
         metadata = dict(self._defaults)
         for name in KNOWN_METADATA:
             value = row.get(name)
-            if isinstance(value, str | int | float) and value != "":
+            if isinstance(value, (str, int, float)) and value != "":
                 metadata[name] = value
-        for name, render in self._metadata.items():
-            value = render(context, row)
+        for name, template in self._metadata.items():
+            value = template.render(row)
             if value is None:
                 metadata.pop(name, None)
             else:
@@ -512,18 +555,19 @@ def load_samples(
         if all(source.checked for source in rows.sources)
         else None
     )
-    for row, line, where, keep in rows.scan(skip):
-        watch.look()
-        if row_filter and not row_filter.wants(row, where):
+    is_filtered = bool(row_filter)
+    for row, line in rows.scan(skip):
+        if rows.total % _ROWS_BETWEEN_LOOKS == 0:
+            watch.look()
+        if is_filtered and not row_filter.wants(row, rows.place):
             continue
         try:
             sample = make(row)
             more = check(sample)
         except RowError as error:
-            raise DatasetError(f"{where}: {error}.") from None
-        keep()
-        digest.update(line)
-        digest.update(more + b"\n" if isinstance(more, bytes) else b"\n")
+            raise DatasetError(f"{rows.place()}: {error}.") from None
+        rows.keep()
+        digest.update(line + (more + b"\n" if isinstance(more, bytes) else b"\n"))
         hashes.append(hash(sample.id))
     if not len(rows):
         reason = (
@@ -545,8 +589,8 @@ class _Watch:
         self._next = time.monotonic() + _SAY_EVERY
 
     def look(self) -> None:
-        """Note that a row is about to be checked."""
-        if self._rows.total % 1024 == 0 and time.monotonic() > self._next:
+        """Say how many rows are checked, if it is time to."""
+        if time.monotonic() > self._next:
             self._next += _SAY_EVERY
             log.warning(
                 "%s: %s rows are checked so far.",
