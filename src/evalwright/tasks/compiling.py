@@ -14,11 +14,11 @@ from evalwright.tasks import schema
 from evalwright.tasks.answering import (
     PromptFormat,
     check_mode,
-    check_sample,
     drawing_of,
     form_of,
     recorded_drawing,
     recorded_strategy,
+    sample_check,
     shot_template,
     strategy_of,
     user_template,
@@ -250,7 +250,7 @@ class _Data:
         self.document = document
         self.variables = variables
         self.renderer = renderer
-        self.strategy = strategy
+        self.check_answer = sample_check(file.answer, strategy)
         self.sandbox = sandbox
         self.check_scorers = scorers_check(scorers)
         self.scorer_sandboxes = scorer_sandboxes
@@ -306,7 +306,7 @@ class _Data:
         )
 
     def _check(self, sample: Sample) -> bytes:
-        check_sample(self.file.answer, sample, self.strategy)
+        self.check_answer(sample)
         self.check_scorers(sample)
         self.scorer_sandboxes.check(sample)
         more = self.renderer.check(sample)

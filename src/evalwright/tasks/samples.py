@@ -9,6 +9,7 @@ import time
 from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import pairwise
+from operator import methodcaller
 from shlex import quote
 from string import ascii_uppercase
 from typing import Any
@@ -32,8 +33,8 @@ log = logging.getLogger("evalwright.tasks")
 
 _SAY_EVERY = 5.0
 """Seconds between two progress messages of a long check."""
-_ROWS_BETWEEN_LOOKS = 1024
-"""Rows between two looks at the clock."""
+_LINES_HASHED_AT_ONCE = 512
+"""Lines, with what follows each, that are joined to be hashed; then the clock is looked at."""
 
 Render = Callable[[Mapping[str, Any]], Any]
 
@@ -183,6 +184,14 @@ class SampleMaker:
             for name, value in templates_by_name.items()
             if value is not None
         }
+        self._read: dict[str, Callable[[Row], Any]] = {
+            name: (
+                self._given[name].render
+                if name in self._given
+                else methodcaller("get", name)
+            )
+            for name in _COLUMNS
+        }
         self._metadata = {
             name: placed(value, "metadata", name)
             for name, value in sample.metadata.items()
@@ -257,10 +266,11 @@ class SampleMaker:
         )
 
     def _make(self, row: Row) -> Sample:
-        choices = self._choices(self._value("choices", row))
-        target = self._value("target", row)
+        read = self._read
+        choices = self._choices(read["choices"](row))
+        target = read["target"](row)
         targets, gold = self._targets(target, choices)
-        aliases = self._value("aliases", row)
+        aliases = read["aliases"](row)
         if (
             aliases is not None and aliases != ""
         ):  # an empty cell of a CSV is not an answer
@@ -274,14 +284,14 @@ class SampleMaker:
                     (*targets, *(_text(alias, "an alias") for alias in extra))
                 )
             )
-        identity = self._value("id", row)
+        identity = read["id"](row)
         name = content_id(row) if identity is None else _text(identity, "the id")
         if self._shuffle and choices:
             order = list(shuffled(len(choices), f"choices of {name}"))
             choices = tuple(choices[index] for index in order)
             gold = tuple(order.index(index) for index in gold)
-        passages = self._value("passages", row)
-        cluster = self._value("cluster", row)
+        passages = read["passages"](row)
+        cluster = read["cluster"](row)
         if cluster is None and self._each:
             cluster = content_id(
                 {
@@ -290,7 +300,7 @@ class SampleMaker:
                     if column not in self._each
                 }
             )
-        question = self._value("input", row)
+        question = read["input"](row)
         return Sample(
             id=name,
             input="" if question is None else _text(question, "the input"),
@@ -303,15 +313,13 @@ class SampleMaker:
             row=row,
         )
 
-    def _value(self, name: str, row: Row) -> Any:
-        template = self._given.get(name)
-        return row.get(name) if template is None else template.render(row)
-
     def _all_metadata(self, row: Row) -> dict[str, Any]:
         metadata = dict(self._defaults)
         for name in KNOWN_METADATA:
             value = row.get(name)
-            if isinstance(value, (str, int, float)) and value != "":
+            if value is None:
+                continue
+            if isinstance(value, str | int | float) and value != "":
                 metadata[name] = value
         for name, template in self._metadata.items():
             value = template.render(row)
@@ -343,6 +351,8 @@ class SampleMaker:
             if "target" in self._given:
                 raise RowError("the target is null")
             return (), ()
+        if isinstance(target, str) and not choices:
+            return (target,), ()
         wanted_targets = target if isinstance(target, list | tuple) else [target]
         if not wanted_targets:
             raise RowError("the target is an empty list")
@@ -556,8 +566,11 @@ def load_samples(
         else None
     )
     is_filtered = bool(row_filter)
+    hashed_lines: list[bytes] = []
     for row, line in rows.scan(skip):
-        if rows.total % _ROWS_BETWEEN_LOOKS == 0:
+        if len(hashed_lines) == _LINES_HASHED_AT_ONCE:
+            digest.update(b"".join(hashed_lines))
+            hashed_lines.clear()
             watch.look()
         if is_filtered and not row_filter.wants(row, rows.place):
             continue
@@ -567,8 +580,9 @@ def load_samples(
         except RowError as error:
             raise DatasetError(f"{rows.place()}: {error}.") from None
         rows.keep()
-        digest.update(line + (more + b"\n" if isinstance(more, bytes) else b"\n"))
+        hashed_lines += (line, more + b"\n" if isinstance(more, bytes) else b"\n")
         hashes.append(hash(sample.id))
+    digest.update(b"".join(hashed_lines))
     if not len(rows):
         reason = (
             "no row is left after `where`" if rows.total else "the dataset is empty"

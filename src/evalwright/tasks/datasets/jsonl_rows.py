@@ -277,22 +277,24 @@ class Rows:
     ) -> Iterator[tuple[Row, bytes]]:
         """Scan one source; `scanned` is kept at its current line."""
         is_copy = isinstance(source, FileSource) and source.is_copy
-        for offset, raw in source.lines():
-            scanned.line_number += 1
+        place = scanned.place
+        for line_number, (offset, raw) in enumerate(source.lines(), 1):
             if offset == 0:
                 offset, raw = _without_bom(raw, source.label)
             line = raw.strip()
             if not line:
                 continue
+            scanned.line_number = line_number
             scanned.row_number += 1
             self.total += 1
             if skip is not None and skip(line):
                 continue
+            length = len(line)
+            if length != len(raw):
+                offset += raw.index(line[:1])
             scanned.offset = offset
-            if len(line) != len(raw):
-                scanned.offset += raw.index(line[:1])
-            scanned.length = len(line)
-            row = parse(line, scanned.place, is_copy=is_copy)
+            scanned.length = length
+            row = parse(line, place, is_copy)
             yield {**added, **row} if added else row, line
 
     def keep(self) -> None:
@@ -431,7 +433,7 @@ def _parse_quickly(text: str, *, is_copy: bool) -> Row | None:
     return None
 
 
-def parse(line: bytes, place: Callable[[], str], *, is_copy: bool = False) -> Row:
+def parse(line: bytes, place: Callable[[], str], is_copy: bool = False) -> Row:
     """Parse one line as a row.
 
     Args:
@@ -469,7 +471,7 @@ def parse(line: bytes, place: Callable[[], str], *, is_copy: bool = False) -> Ro
             f'{place()}: a row must be an object of columns ({{"question": ...}}), not'
             f" {kind_of(row)}."
         )
-    if b"\\ud" in line or b"\\uD" in line:
+    if b"\\" in line and (b"\\ud" in line or b"\\uD" in line):
         try:
             json.dumps(row, ensure_ascii=False).encode()
         except UnicodeEncodeError:
