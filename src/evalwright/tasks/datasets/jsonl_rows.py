@@ -352,7 +352,7 @@ class Rows:
 def as_json(row: Row, where: str) -> bytes:
     """Encode a row as a line of JSONL. Times become ISO 8601, bytes base64, decimals text."""
     try:
-        return json.dumps(row, ensure_ascii=False, default=_plain).encode() + b"\n"
+        return _ENCODER.encode(row).encode() + b"\n"
     except (TypeError, ValueError) as error:
         raise DatasetError(
             f"{where}: the row cannot be kept as JSON: {error}."
@@ -367,6 +367,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Decimal):
         return str(value)
     raise TypeError(f"{type(value).__name__} cannot be stored as JSON")
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=_plain)
 
 
 class NotData(ValueError):
