@@ -20,6 +20,7 @@ from evalwright.core.responses import Response
 from evalwright.models.local.answering import Job
 from evalwright.models.local.hf.batching import Tensor, is_out_of_memory
 from evalwright.models.local.hf.loading import Loaded
+from evalwright.models.local.hf.model_checks import ModelChecks
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.reading import LogitReader
 from evalwright.models.local.hf.sampling import RowWriter, advance
@@ -53,8 +54,10 @@ class GenerationLoop:
     It is tried on a few tokens, and compared with a plain forward pass, before it is used.
     """
 
-    def __init__(self, loaded: Loaded, reader: LogitReader) -> None:
-        self.forward = TreeForward(loaded.model, reader, loaded.device)
+    def __init__(
+        self, loaded: Loaded, reader: LogitReader, checks: ModelChecks | None = None
+    ) -> None:
+        self.forward = TreeForward(loaded.model, reader, loaded.device, checks)
         self.refusal = self.forward.refusal
         self._loaded = loaded
         self._reader = reader

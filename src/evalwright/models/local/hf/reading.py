@@ -20,6 +20,7 @@ import torch
 from evalwright.core.errors import Failure, ModelError
 from evalwright.models.local.answering import PairScore
 from evalwright.models.local.hf.batching import BatchRunner, Tensor, text_config
+from evalwright.models.local.hf.model_checks import ModelChecks
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.tokens import Pair
 
@@ -62,7 +63,9 @@ class LogitReader:
     it can.
     """
 
-    def __init__(self, model: Any, device: str) -> None:
+    def __init__(
+        self, model: Any, device: str, checks: ModelChecks | None = None
+    ) -> None:
         self._model = model
         self._accepted = set(signature(model.forward).parameters)
         self._head: Any = model.get_output_embeddings()
@@ -73,7 +76,7 @@ class LogitReader:
         self._by_blocks = type(self._head) is torch.nn.Linear and not _has_hooks(
             self._head
         )
-        self.sliced = self._can_slice(device)
+        self.sliced = self._has_separate_head(device, checks or ModelChecks())
 
     def head(self, hidden: Tensor) -> Tensor:
         """Compute the logits of last hidden states (positions, width), if `sliced`."""
@@ -128,9 +131,16 @@ class LogitReader:
             (0, logits[row_index[start:end], column_index[start:end] - first])
         ]
 
-    def _can_slice(self, device: str) -> bool:
+    def _has_separate_head(self, device: str, checks: ModelChecks) -> bool:
+        """Return whether the output head can be applied to single positions."""
         if self._head is None or self._base is None or self._base is self._model:
             return False
+        is_separate = checks.passed("separate head") is True or self._can_slice(device)
+        if is_separate:
+            checks.note("separate head", True)
+        return is_separate
+
+    def _can_slice(self, device: str) -> bool:
         ids = torch.arange(1, 9, device=device)[None] % max(
             2, int(self._head.weight.shape[0])
         )

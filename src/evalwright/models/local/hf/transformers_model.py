@@ -507,6 +507,7 @@ class TransformersModel(LocalModel):
     def _loaded(self) -> TransformersAnswering:
         from evalwright.models.local.hf.engine import TransformersAnswering
         from evalwright.models.local.hf.loading import load
+        from evalwright.models.local.hf.model_checks import ModelChecks
 
         check_embedded(self.name, self._source)
         require_quantisation_libraries(
@@ -516,7 +517,10 @@ class TransformersModel(LocalModel):
         for source in (self._source, self._tokenizer_source, self._adapter):
             if source is not None:
                 source.require_unchanged()
-        engine = TransformersAnswering(loaded, self.options, self.name)
+        options = self.options
+        identity = [self.fingerprint, options.scoring, options.placement]
+        checks = ModelChecks(identity, loaded.device, options.memory)
+        engine = TransformersAnswering(loaded, options, self.name, checks)
         self._loaded_facts = {
             "parameters": loaded.model.num_parameters(),
             "context_length": loaded.reader.rules.max_length,

@@ -23,6 +23,7 @@ from transformers.cache_utils import DynamicCache
 
 from evalwright.models.local.hf import cascade
 from evalwright.models.local.hf.batching import Tensor, cache_bytes, text_config
+from evalwright.models.local.hf.model_checks import ModelChecks
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.reading import LogitReader
 from evalwright.models.local.tree import Row
@@ -67,7 +68,13 @@ class TreeForward:
     `cascading` says how it attends; `refusal` says why it cannot be used, or is None.
     """
 
-    def __init__(self, model: Any, reader: LogitReader, device: str) -> None:
+    def __init__(
+        self,
+        model: Any,
+        reader: LogitReader,
+        device: str,
+        checks: ModelChecks | None = None,
+    ) -> None:
         self._model = model
         self.base: Any = getattr(model, "base_model", None)
         self._reader = reader
@@ -76,7 +83,9 @@ class TreeForward:
         self.dtype = next(model.parameters()).dtype
         self.number_bytes = int(self.dtype.itemsize)
         self.cache_argument = CACHE_ARGUMENTS[0]
-        self.refusal = self._static_refusal() or self._tried_refusal()
+        self.refusal = self._static_refusal() or self._checked_refusal(
+            checks or ModelChecks()
+        )
         self.cascading = self.refusal is None and cascade.is_possible(
             self.config, device
         )
@@ -241,6 +250,17 @@ class TreeForward:
                 " sdpa and eager do)"
             )
         return None
+
+    def _checked_refusal(self, checks: ModelChecks) -> str | None:
+        """Try how the model takes a cache, unless that is known."""
+        argument = checks.passed("cache argument")
+        if argument in CACHE_ARGUMENTS:
+            self.cache_argument = argument
+            return None
+        refusal = self._tried_refusal()
+        if refusal is None:
+            checks.note("cache argument", self.cache_argument)
+        return refusal
 
     def _tried_refusal(self) -> str | None:
         """Find out by two passes of eight tokens how the model takes a cache.
