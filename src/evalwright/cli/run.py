@@ -23,6 +23,7 @@ from evalwright.evaluation.configuration import ModelSpec
 
 if TYPE_CHECKING:
     from evalwright.evaluation.settings import Settings
+    from evalwright.runs.callbacks import Callbacks
     from evalwright.runs.reader import Run
 
 
@@ -256,21 +257,9 @@ def _evaluate(
     log_file: str | None,
     as_json: bool,
 ) -> int:
-    """Carry out the settings, show the runs, and report how it ended."""
-    from evalwright.analysis.board import make_board
+    """Carry out the settings, show the runs, and report how they ended."""
     from evalwright.evaluation.evaluating import evaluate_settings
     from evalwright.evaluation.running import run_blocking
-    from evalwright.reports.documents.summary import (
-        board_summary,
-        run_summary,
-        runs_summary,
-    )
-    from evalwright.reports.endings import (
-        judge_failed_throughout,
-        remarks,
-        unscored_sentences,
-        unsent_image_warnings,
-    )
     from evalwright.reports.progress import TerminalProgress
     from evalwright.runs.callbacks import Callbacks
     from evalwright.trackers import open_trackers
@@ -295,6 +284,27 @@ def _evaluate(
                 settings, progress=progress, callbacks=listeners, grace=grace
             )
         )
+    return _conclude(runs, listeners, quiet=quiet, as_json=as_json)
+
+
+def _conclude(
+    runs: Sequence[Run], listeners: Callbacks, *, quiet: bool, as_json: bool
+) -> int:
+    """Show finished runs, and report how they ended."""
+    # Loaded only now, so that the first request need not wait for what shows runs.
+    from evalwright.analysis.board import make_board
+    from evalwright.reports.documents.summary import (
+        board_summary,
+        run_summary,
+        runs_summary,
+    )
+    from evalwright.reports.endings import (
+        judge_failed_throughout,
+        remarks,
+        unscored_sentences,
+        unsent_image_warnings,
+    )
+
     if as_json:
         documents = []
     elif len(runs) > 1 and not runs[0].part:

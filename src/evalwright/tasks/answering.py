@@ -13,7 +13,6 @@ from typing import Any, Literal
 from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.core.samples import Sample
 from evalwright.core.tasks import Scorer, Strategy
-from evalwright.scorers.reading import reader
 from evalwright.scorers.registry import bind as bind_scorer
 from evalwright.strategies.registry import MODES, bind, options_of
 from evalwright.strategies.sampling import Sampling
@@ -469,6 +468,8 @@ def _reader(use: Any, scorers: Sequence[Scorer]) -> Any:
     They are read by the task's first scorer, by another of its scorers, or by any scorer with
     options.
     """
+    from evalwright.scorers.reading import reader
+
     kind, options = (
         (scorers[0].kind, scorers[0].options) if use is None else _use_of(use, scorers)
     )
