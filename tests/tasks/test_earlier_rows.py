@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -119,3 +120,17 @@ def test_samples_order_and_hashes_are_those_of_earlier_records(
     assert task.samples.content_hash == content_hash
     assert " ".join(task.samples[index].id for index in order) == first
     assert digest(task) == samples
+
+
+def test_the_beginning_of_a_long_order_is_the_same_from_a_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    expected = list(range(100_000))
+    random.Random(3).shuffle(expected)
+    for _ in range(2):
+        assert sample_order(100_000, 3, 5).tolist() == expected[:5]
+        assert sample_order(100_000, 3, 0.0001).tolist() == expected[:10]
+    assert sample_order(100_000, 3, None).tolist() == expected
+    assert len(list((tmp_path / "home" / "orders").iterdir())) == 2
+    assert sample_order(7, 3, 100, as_filed=True).tolist() == list(range(7))
