@@ -51,6 +51,7 @@ class EvaluationSettings(TypedDict, total=False):
     hardware: str | None
     store_images: bool | None
     shard: str | None
+    worker: bool | None
     max_resident: SupportsIndex | None
     on: Any
     replicas: Any

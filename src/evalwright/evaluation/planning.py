@@ -97,6 +97,7 @@ class Plan:
         asked_in: the round in which the models are asked.
         budget: what may be spent.
         remarks: sentences to show before the first request.
+        replaces: whether a run that is there may be replaced.
     """
 
     runs: tuple[PlannedRun, ...]
@@ -106,6 +107,7 @@ class Plan:
     asked_in: str
     budget: BudgetTerms | None
     remarks: tuple[str, ...]
+    replaces: bool = False
 
 
 def make_plan(resolved: Resolved, *, in_python: bool = False) -> Plan:
@@ -136,14 +138,16 @@ def make_plan(resolved: Resolved, *, in_python: bool = False) -> Plan:
     priced += [(configuration.roles[role], model) for role, model in roles.items()]
     price_models(configuration.price, priced, has_budget=bool(configuration.budget))
     shards = [run.shard for run in runs if run.shard]
+    identities = [run.identity for run in runs] if resolved.worker else []
     return Plan(
         runs=tuple(runs),
         home=resolved.home,
         max_resident=configuration.max_resident,
         resend_empty=configuration.resend_empty,
         asked_in=configuration.round,
-        budget=read_budget(configuration.budget, priced, shards),
+        budget=read_budget(configuration.budget, priced, shards, identities),
         remarks=resolved.remarks,
+        replaces=configuration.replace,
     )
 
 

@@ -30,7 +30,7 @@ from evalwright.evaluation.rules import (
     resolve_rules,
 )
 from evalwright.evaluation.settings import Settings
-from evalwright.evaluation.sharding import Shard, check_shard, read_shard
+from evalwright.evaluation.sharding import Shard, check_shard, check_worker, read_shard
 from evalwright.evaluation.task_checks import check_task
 from evalwright.evaluation.task_choice import order_units, task_choice
 from evalwright.models.functions import FunctionModel
@@ -74,7 +74,8 @@ class Resolved:
 
     configuration: complete, with what follows from the settings. candidates: the models under test.
     roles: the models beside them. home: the folder of the store. shard: which part of the samples
-    is asked; None for all. remarks: sentences to show before the first request.
+    is asked; None for all. remarks: sentences to show before the first request. worker: whether
+    other processes make the runs together with this one.
     """
 
     configuration: Configuration
@@ -84,6 +85,7 @@ class Resolved:
     rules: tuple[ModelRule, ...]
     shard: Shard | None
     remarks: tuple[str, ...]
+    worker: bool = False
 
 
 def resolve(settings: Settings, cluster: Cluster | None = None) -> Resolved:
@@ -137,7 +139,16 @@ def resolve(settings: Settings, cluster: Cluster | None = None) -> Resolved:
             has_budget=bool(configuration.budget),
             home=home,
         )
+    if settings.worker:
+        check_worker(
+            [*models, *roles.values()],
+            shard=str(shard or ""),
+            has_rules=bool(rules),
+            batch=configuration.batch,
+            resends=configuration.resend_empty,
+        )
     return Resolved(
+        worker=settings.worker,
         configuration=settings.configuration,
         candidates=tuple(candidates),
         roles=roles,

@@ -98,6 +98,7 @@ class Settings:
         models: Model objects by the name and the occurrence of their ModelSpec.
         on: where local models have their replicas.
         sandbox: the sandbox for programs, for this evaluation alone.
+        worker: whether this process is one of those that make the runs together.
 
     Raises:
         ConfigurationError: no evaluation can have this value.
@@ -109,6 +110,7 @@ class Settings:
     models: Mapping[tuple[str, int], Model] = field(default_factory=dict)
     on: Placement | None = None
     sandbox: str | None = None
+    worker: bool = False
 
     @property
     def in_python(self) -> bool:
