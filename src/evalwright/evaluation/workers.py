@@ -21,7 +21,7 @@ from evalwright.engine.budget import Budget
 from evalwright.engine.claims import process_of
 from evalwright.engine.engine import Engine
 from evalwright.engine.shared_budget import SharedBudget
-from evalwright.engine.slices import SharedSlices
+from evalwright.engine.slices import SharedSlices, SliceCounts
 from evalwright.engine.store import Store
 from evalwright.engine.store_rows import MINE
 from evalwright.evaluation.planning import Plan, PlannedRun
@@ -140,6 +140,23 @@ async def _work_on_runs(plan: Plan, workplace: Workplace) -> list[RunEnd]:
     )
 
 
+class WorkersMeter(Meter):
+    """Shows how far all workers are together; a worker's own part is in `state`."""
+
+    slices: SliceCounts | None = None
+
+    def report(self, finished: bool = False) -> None:
+        """Report progress; nothing at the end, as the run goes on until it is written."""
+        if finished:
+            return
+        own = self.done
+        if self.slices is not None and self.slices.total:
+            share = self.slices.done / self.slices.total
+            self.done = max(own, round(share * self.plan.total))
+        super().report()
+        self.done = own
+
+
 class RunWorker:
     """This worker at one run.
 
@@ -175,7 +192,7 @@ class RunWorker:
         self._door = workplace.engine.door({TARGET: run.model, **run.roles})
         self._began = time.monotonic()
         self._tally = WorkerTally(datetime.now(UTC))
-        self._meter = Meter(run, self._door, workplace.reporter, self._began)
+        self._meter = WorkersMeter(run, self._door, workplace.reporter, self._began)
 
     async def work(self) -> RunEnd:
         """Evaluate slices while there are any; then have the run written, here or elsewhere."""
@@ -189,6 +206,7 @@ class RunWorker:
                     if await self._wait_for_others():
                         break
                 is_mine = await self._claim_end()
+            self._place.say(self._farewell())
         finally:
             watching.cancel()
             with suppress(StoreError):
@@ -200,6 +218,12 @@ class RunWorker:
         return (
             f"Worker {process_of(self._notes.worker)} joins the run '{self._plan.id}'"
             f" ({_count(len(self._sliced.slices), 'slice')}){others}."
+        )
+
+    def _farewell(self) -> str:
+        return (
+            f"All {_count(len(self._sliced.slices), 'slice')} of '{self._plan.id}' are done,"
+            f" {self._tally.slices:,} by this worker."
         )
 
     # -- slices
@@ -284,9 +308,10 @@ class RunWorker:
 
     def _show(self) -> None:
         counts = self._slices.counts
-        workers = counts.workers + 1
+        self._meter.slices = counts
         self._meter.state = (
-            f"slices {counts.done:,} of {counts.total:,}; {_count(workers, 'worker')}"
+            f"slices {counts.done:,} of {counts.total:,},"
+            f" {self._tally.slices:,} by this worker; {_count(counts.workers + 1, 'worker')}"
         )
 
     # -- the end

@@ -1,0 +1,298 @@
+"""Workers of one run as real processes, killed, stopped and started at any moment, against a
+provider that keeps a log and a bill of its own.
+
+    with worker_trial(folder, url, count=200) as trial:
+        trial.start()
+        ...
+        trial.check()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evalwright.engine.opening import open_database
+from evalwright.engine.store_rows import unpack
+from support.billing_server import EACH, PRICE, BillingServer
+from support.command import environment, record, records, write_questions
+
+NAME = "together"
+AT_ONCE = 8
+FATAL = ("kill", "term", "pause")
+
+
+@contextmanager
+def serving_in_thread(server: BillingServer) -> Iterator[BillingServer]:
+    """The server, in an event loop of its own."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    asyncio.run_coroutine_threadsafe(server.start(), loop).result()
+    try:
+        yield server
+    finally:
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+
+
+def answer_of(prompt: str) -> str:
+    """The right answer of two questions in three."""
+    number = int("".join(filter(str.isdigit, prompt)))
+    return str(number if number % 3 else number + 1)
+
+
+@dataclass
+class Trial:
+    """One run of `count` questions, made by workers.
+
+    Attributes:
+        folder: where the workers run.
+        store: the address of the PostgreSQL store; "" for the file in the folder.
+        count: number of questions.
+        server: the provider.
+        options: options of the command beside these that all trials have.
+        processes: all workers so far.
+        received_when_stored: by question, how often it had been sent when it was seen to be stored.
+    """
+
+    folder: Path
+    store: str
+    count: int
+    server: BillingServer
+    options: tuple[str, ...] = ()
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    received_when_stored: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def run(self) -> Path:
+        """The folder of the run."""
+        return self.folder / "runs" / NAME
+
+    def command(self, *options: str) -> list[str]:
+        """The command of every worker, or of one undisturbed process without --worker."""
+        return [
+            *(sys.executable, "-m", "evalwright", "run", "questions.yaml"),
+            *("--model", "openai/m", "-M", f"base_url={self.server.url}"),
+            *("-M", f"max_concurrency={AT_ONCE}", "--price", PRICE, "--name", NAME),
+            *self.options,
+            *options,
+        ]
+
+    def environment(self) -> dict[str, str]:
+        """The environment of every worker."""
+        store = {"EVALWRIGHT_STORE": self.store} if self.store else {}
+        return environment({"OPENAI_API_KEY": "k", "EVALWRIGHT_GRACE": "10", **store})
+
+    def start(self, *options: str) -> subprocess.Popen[bytes]:
+        """Start a worker, whose output goes to a file."""
+        log = self.folder / f"worker-{len(self.processes)}.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                self.command("--worker", *options),
+                cwd=self.folder,
+                env=self.environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        self.processes.append(process)
+        return process
+
+    def output(self, process: subprocess.Popen[bytes]) -> str:
+        """What a worker has printed."""
+        number = self.processes.index(process)
+        return (self.folder / f"worker-{number}.log").read_text(errors="replace")
+
+    def running(self) -> list[subprocess.Popen[bytes]]:
+        """The workers that have not ended."""
+        return [process for process in self.processes if process.poll() is None]
+
+    def wait(self) -> None:
+        """Wait until all workers have ended."""
+        for process in self.processes:
+            process.wait(timeout=600)
+
+    def alone(self, folder: Path) -> None:
+        """Make the same run by one undisturbed process, in another folder with another store."""
+        write_questions(folder, self.count)
+        subprocess.run(
+            self.command(),
+            cwd=folder,
+            env={**self.environment(), "EVALWRIGHT_STORE": ""},
+            check=True,
+            capture_output=True,
+        )
+
+    def stored(self) -> set[str]:
+        """The questions whose answers are in the store."""
+        database = open_database(self.store or self.folder / ".evalwright")
+        try:
+            rows = database.rows("SELECT request FROM responses")
+        finally:
+            database.close()
+        requests = [json.loads(unpack(bytes(request))) for (request,) in rows]
+        return {
+            request["generate"][0][1] for request in requests if "generate" in request
+        }
+
+    def note_stored(self) -> None:
+        """Note how often each question had been sent when its answer is in the store."""
+        for prompt in self.stored():
+            if prompt not in self.received_when_stored:
+                self.received_when_stored[prompt] = self.server.received[prompt]
+
+    def sent_again(self) -> list[str]:
+        """The questions that were sent although their answers were stored."""
+        return [
+            prompt
+            for prompt, times in self.received_when_stored.items()
+            if self.server.received[prompt] > times
+        ]
+
+    def dollars(self) -> float:
+        """The provider's bill."""
+        return self.server.dollars()
+
+
+@contextmanager
+def worker_trial(
+    folder: Path,
+    store: str = "",
+    *,
+    count: int,
+    options: Sequence[str] = (),
+    seconds: float = 0.02,
+) -> Iterator[Trial]:
+    """A trial whose workers end with the block. seconds: of each reply of the provider."""
+    write_questions(folder, count)
+    server = BillingServer(answer=answer_of)
+    server.seconds = seconds
+    with serving_in_thread(server):
+        trial = Trial(folder, store, count, server, tuple(options))
+        try:
+            yield trial
+        finally:
+            for process in trial.running():
+                process.kill()
+                process.wait()
+
+
+@dataclass
+class Disturber:
+    """Kills, stops, pauses and starts workers, each time when some more requests have come.
+
+    Attributes:
+        trial: the trial.
+        workers: how many are to work.
+        chance: draws what happens.
+        events: what happened, by name.
+    """
+
+    trial: Trial
+    workers: int
+    chance: random.Random
+    events: Counter[str] = field(default_factory=Counter)
+    paused: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def disturb(self, events: int) -> None:
+        """Let so many things happen, spread over the run."""
+        trial = self.trial
+        places = sorted(
+            self.chance.randrange(trial.count // 50, trial.count) for _ in range(events)
+        )
+        self._start_missing()
+        for place in places:
+            self._wait_until(lambda place=place: len(trial.server.received) >= place)
+            if not trial.running():
+                self._start_missing()
+            self._happen()
+
+    def end(self) -> None:
+        """Let the run be written by whoever is left, or by one more worker."""
+        self._wake()
+        if not self.trial.running():
+            self.trial.start()
+        self.trial.wait()
+        self.trial.note_stored()
+
+    def _happen(self) -> None:
+        trial = self.trial
+        victim = self.chance.choice(trial.running())
+        event = self.chance.choice(FATAL)
+        self.events[event] += 1
+        if event == "kill":
+            victim.kill()
+            victim.wait()
+        elif event == "term":
+            victim.send_signal(signal.SIGTERM)
+        else:
+            victim.send_signal(signal.SIGSTOP)
+            self.paused.append(victim)
+        trial.note_stored()
+        if self.chance.random() < 0.5:
+            self._wake()
+        if self.chance.random() < 0.8:
+            self._start_missing()
+
+    def _start_missing(self) -> None:
+        while len(self.trial.running()) < self.workers:
+            self.trial.start()
+            self.events["start"] += 1
+
+    def _wake(self) -> None:
+        for process in self.paused:
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGCONT)
+        self.paused.clear()
+
+    def _wait_until(self, happened: Callable[[], bool]) -> None:
+        """Wait for it, or until no worker is left that could bring it about."""
+        while not happened() and self.trial.running():
+            if len(self.paused) == len(self.trial.running()):
+                self._wake()
+            time.sleep(0.005)
+
+
+def comparable(run: Path) -> Mapping[str, Any]:
+    """What must be equal in two records of a run: numbers and samples, without times and workers."""
+    run_record = record(run)
+    usage = {
+        key: run_record["usage"][key] for key in ("requested", "failed", "answers")
+    }
+    return {
+        **{key: run_record[key] for key in ("id", "identity", "model", "roles")},
+        "configuration": run_record["configuration"],
+        "tasks": run_record["tasks"],
+        "usage": usage,
+        "samples": [_without_times(row) for row in records(run)],
+    }
+
+
+def _without_times(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {
+            key: _without_times(inner)
+            for key, inner in content.items()
+            if key not in ("latency", "seconds", "started")
+        }
+    if isinstance(content, list):
+        return [_without_times(inner) for inner in content]
+    return content
+
+
+__all__ = ["AT_ONCE", "EACH", "Disturber", "Trial", "comparable", "worker_trial"]
