@@ -26,11 +26,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
+from support.billing_server import EACH  # noqa: E402
 from support.command import record  # noqa: E402
 from support.postgres import Server, running  # noqa: E402
 from support.worker_trials import (  # noqa: E402
     AT_ONCE,
-    EACH,
     Disturber,
     Trial,
     comparable,
@@ -125,7 +125,7 @@ def _timed(trial: Trial, workers: int) -> tuple[float, float]:
     else:
         processes = [
             subprocess.Popen(
-                trial.command(),
+                [sys.executable, *trial.command()],
                 cwd=trial.folder,
                 env=trial.environment(),
                 stdout=subprocess.DEVNULL,

@@ -23,16 +23,56 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from evalwright.engine.opening import open_database
 from evalwright.engine.store_rows import unpack
-from support.billing_server import EACH, PRICE, BillingServer
+from support.billing_server import PRICE, BillingServer
 from support.command import environment, record, records, write_questions
 
 NAME = "together"
 AT_ONCE = 8
 FATAL = ("kill", "term", "pause")
+
+
+class Process(Protocol):
+    """A worker's process."""
+
+    pid: int
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code; None until it has ended."""
+
+    def poll(self) -> int | None:
+        """The exit code, where it has ended."""
+
+    def wait(self) -> int:
+        """The exit code, once it has ended."""
+
+    def kill(self) -> None:
+        """End it at once."""
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal."""
+
+
+Starter = Callable[[list[str], Path, Mapping[str, str]], Process]
+"""Starts `python ARGUMENTS` in a folder with an environment."""
+
+
+def start_process(
+    arguments: list[str], folder: Path, variables: Mapping[str, str]
+) -> Process:
+    """Start a process from nothing."""
+    return subprocess.Popen(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=dict(variables),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
 
 
 @contextmanager
@@ -48,6 +88,7 @@ def serving_in_thread(server: BillingServer) -> Iterator[BillingServer]:
         asyncio.run_coroutine_threadsafe(server.stop(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
+        loop.close()
 
 
 def answer_of(prompt: str) -> str:
@@ -75,7 +116,8 @@ class Trial:
     count: int
     server: BillingServer
     options: tuple[str, ...] = ()
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    starter: Starter = start_process
+    processes: list[Process] = field(default_factory=list)
     received_when_stored: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -86,7 +128,7 @@ class Trial:
     def command(self, *options: str) -> list[str]:
         """The command of every worker, or of one undisturbed process without --worker."""
         return [
-            *(sys.executable, "-m", "evalwright", "run", "questions.yaml"),
+            *("-m", "evalwright", "run", "questions.yaml"),
             *("--model", "openai/m", "-M", f"base_url={self.server.url}"),
             *("-M", f"max_concurrency={AT_ONCE}", "--price", PRICE, "--name", NAME),
             *self.options,
@@ -98,40 +140,32 @@ class Trial:
         store = {"EVALWRIGHT_STORE": self.store} if self.store else {}
         return environment({"OPENAI_API_KEY": "k", "EVALWRIGHT_GRACE": "10", **store})
 
-    def start(self, *options: str) -> subprocess.Popen[bytes]:
-        """Start a worker, whose output goes to a file."""
-        log = self.folder / f"worker-{len(self.processes)}.log"
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                self.command("--worker", *options),
-                cwd=self.folder,
-                env=self.environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
+    def start(self, *options: str) -> Process:
+        """Start a worker."""
+        command = self.command("--worker", "--log-file", "workers.log", *options)
+        process = self.starter(command, self.folder, self.environment())
         self.processes.append(process)
         return process
 
-    def output(self, process: subprocess.Popen[bytes]) -> str:
-        """What a worker has printed."""
-        number = self.processes.index(process)
-        return (self.folder / f"worker-{number}.log").read_text(errors="replace")
+    def log(self) -> str:
+        """What all workers have logged."""
+        return (self.folder / "workers.log").read_text(errors="replace")
 
-    def running(self) -> list[subprocess.Popen[bytes]]:
+    def running(self) -> list[Process]:
         """The workers that have not ended."""
         return [process for process in self.processes if process.poll() is None]
 
     def wait(self) -> None:
         """Wait until all workers have ended."""
         for process in self.processes:
-            process.wait(timeout=600)
+            process.wait()
 
     def alone(self, folder: Path) -> None:
         """Make the same run by one undisturbed process, in another folder with another store."""
+        folder.mkdir(exist_ok=True)
         write_questions(folder, self.count)
         subprocess.run(
-            self.command(),
+            [sys.executable, *self.command()],
             cwd=folder,
             env={**self.environment(), "EVALWRIGHT_STORE": ""},
             check=True,
@@ -177,13 +211,15 @@ def worker_trial(
     count: int,
     options: Sequence[str] = (),
     seconds: float = 0.02,
+    starter: Starter = start_process,
 ) -> Iterator[Trial]:
     """A trial whose workers end with the block. seconds: of each reply of the provider."""
+    folder.mkdir(exist_ok=True)
     write_questions(folder, count)
     server = BillingServer(answer=answer_of)
     server.seconds = seconds
     with serving_in_thread(server):
-        trial = Trial(folder, store, count, server, tuple(options))
+        trial = Trial(folder, store, count, server, tuple(options), starter)
         try:
             yield trial
         finally:
@@ -207,7 +243,7 @@ class Disturber:
     workers: int
     chance: random.Random
     events: Counter[str] = field(default_factory=Counter)
-    paused: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    paused: list[Process] = field(default_factory=list)
 
     def disturb(self, events: int) -> None:
         """Let so many things happen, spread over the run."""
@@ -293,6 +329,3 @@ def _without_times(content: Any) -> Any:
     if isinstance(content, list):
         return [_without_times(inner) for inner in content]
     return content
-
-
-__all__ = ["AT_ONCE", "EACH", "Disturber", "Trial", "comparable", "worker_trial"]

@@ -30,12 +30,14 @@ class WorkerTally:
 
     Attributes:
         started: when it joined.
+        round: the number of the round that it joined.
         slices: slices that it has finished.
         answers: answers in these.
         seconds: time spent on the run so far.
     """
 
     started: datetime
+    round: int
     slices: int = 0
     answers: int = 0
     seconds: float = 0.0
@@ -47,6 +49,7 @@ class WorkerTally:
             "host": platform.node(),
             "pid": os.getpid(),
             "started": self.started.isoformat(timespec="seconds"),
+            "round": self.round,
             "slices": self.slices,
             "answers": self.answers,
             "seconds": round(self.seconds, 3),
@@ -95,12 +98,13 @@ def _model_names(run: PlannedRun) -> frozenset[str]:
 
 
 async def work_of_all(
-    notes: WorkerNotes, models: frozenset[str], counts: Counts
+    notes: WorkerNotes, round_number: int, models: frozenset[str], counts: Counts
 ) -> WorkOfAll:
-    """Sum up what all workers of a round did.
+    """Sum up what all workers of a run did, those of earlier rounds too.
 
     Args:
-        notes: the notes about the round.
+        notes: the notes about the run.
+        round_number: the round that ends now; the run began with it.
         models: names of the models whose rows of the ledger belong to the run; none if these cannot
             be told from those of another run.
         counts: of the client whose session writes the run.
@@ -119,7 +123,11 @@ async def work_of_all(
     usage = _sum_usage(usages)
     failed = counts.failed + counts.joined
     stored_count = max(0, counts.requested - usage["asked"] - failed)
-    started = [row["started"] for row in rows if row.get("started")]
+    started = [
+        note["started"]
+        for note in stored
+        if note is not None and note.get("round") == round_number
+    ]
     return WorkOfAll(
         started=min(map(datetime.fromisoformat, started), default=datetime.now(UTC)),
         usage={**usage, "stored": stored_count},

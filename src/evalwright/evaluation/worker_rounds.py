@@ -80,12 +80,16 @@ class JoinedRound:
     """The round of a run that this worker has joined.
 
     Attributes:
+        run_notes: the notes about the run in all its rounds.
         notes: the notes about the round.
+        number: of the round, from 0.
         end_key: the key of the note that says how the round ended.
         others: the other living workers of the round.
     """
 
+    run_notes: WorkerNotes
     notes: WorkerNotes
+    number: int
     end_key: bytes
     others: frozenset[str]
 
@@ -118,11 +122,17 @@ async def join_round(
             is_here = last_end.host != platform.node() or last_end.open() is not None
             if is_here and not workers and not replaces:
                 return last_end
+        await run_notes.register()
         await notes.register()
         await named_notes.write(named_notes.key("run"), _describe_run(run, number))
         living = await notes.living(workers)
-    end_key = run_notes.key("end", number)
-    return JoinedRound(notes, end_key, frozenset(living - {notes.worker}))
+    return JoinedRound(
+        run_notes=run_notes,
+        notes=notes,
+        number=number,
+        end_key=run_notes.key("end", number),
+        others=frozenset(living - {notes.worker}),
+    )
 
 
 async def _open_round(

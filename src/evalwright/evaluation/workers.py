@@ -178,7 +178,8 @@ class RunWorker:
     ) -> None:
         self._plan = run
         self._place = workplace
-        self._notes = joined.notes
+        self._notes = joined.run_notes
+        self._round = joined.number
         self._end_key = joined.end_key
         self._others = len(joined.others)
         self._turn = turn
@@ -191,7 +192,7 @@ class RunWorker:
         )
         self._door = workplace.engine.door({TARGET: run.model, **run.roles})
         self._began = time.monotonic()
-        self._tally = WorkerTally(datetime.now(UTC))
+        self._tally = WorkerTally(datetime.now(UTC), joined.number)
         self._meter = WorkersMeter(run, self._door, workplace.reporter, self._began)
 
     async def work(self) -> RunEnd:
@@ -348,7 +349,9 @@ class RunWorker:
     async def _work_of_all(self, session: Session) -> WorkOfAll:
         # What this worker sent last is in the ledger once its tally is stored.
         await self._write_tally(session)
-        return await work_of_all(self._notes, self._models, session.door.counts)
+        return await work_of_all(
+            self._notes, self._round, self._models, session.door.counts
+        )
 
     async def _read_end(self) -> RunEnd:
         (note,) = await self._notes.read([self._end_key])
