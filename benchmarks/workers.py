@@ -57,7 +57,7 @@ def run_with_kills(server: Server, seed: int, options: argparse.Namespace) -> st
             seconds=0.1,
         ) as trial:
             disturber = Disturber(trial, options.workers, chance)
-            disturber.disturb(options.events)
+            disturber.disturb(options.events, within=1.0 if suffices else 0.5)
             disturber.end()
             row = _check(trial, disturber, budget, suffices)
             if suffices:
@@ -81,7 +81,7 @@ def _check(trial: Trial, disturber: Disturber, budget: float, suffices: bool) ->
     answered = len(trial.stored())
     if suffices:
         assert answered == trial.count, "a question has no answer"
-    codes = sorted({process.returncode for process in trial.processes})
+    codes = sorted({process.wait() for process in trial.processes})
     happened = ", ".join(f"{count} {name}" for name, count in sorted(events.items()))
     return (
         f"{happened} | {answered:,} of {trial.count:,} | {again} | {bill:.3f} of"

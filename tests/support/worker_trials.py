@@ -245,15 +245,16 @@ class Disturber:
     events: Counter[str] = field(default_factory=Counter)
     paused: list[Process] = field(default_factory=list)
 
-    def disturb(self, events: int) -> None:
-        """Let so many things happen, spread over the run."""
+    def disturb(self, events: int, within: float = 1.0) -> None:
+        """Let so many things happen, spread over the run, or over its first part."""
         trial = self.trial
+        last = int(within * trial.count)
         places = sorted(
-            self.chance.randrange(trial.count // 50, trial.count) for _ in range(events)
+            self.chance.randrange(trial.count // 50, last) for _ in range(events)
         )
         self._start_missing()
         for place in places:
-            self._wait_until(lambda place=place: len(trial.server.received) >= place)
+            self._wait_for_requests(place)
             if not trial.running():
                 self._start_missing()
             self._happen()
@@ -296,15 +297,16 @@ class Disturber:
                 os.kill(process.pid, signal.SIGCONT)
         self.paused.clear()
 
-    def _wait_until(self, happened: Callable[[], bool]) -> None:
-        """Wait for it, or until no worker is left that could bring it about."""
-        while not happened() and self.trial.running():
-            if len(self.paused) == len(self.trial.running()):
+    def _wait_for_requests(self, count: int) -> None:
+        """Wait for so many requests, or until no worker is left that could send them."""
+        trial = self.trial
+        while len(trial.server.received) < count and trial.running():
+            if len(self.paused) == len(trial.running()):
                 self._wake()
             time.sleep(0.005)
 
 
-def comparable(run: Path) -> Mapping[str, Any]:
+def comparable(run: Path) -> dict[str, Any]:
     """What must be equal in two records of a run: numbers and samples, without times and workers."""
     run_record = record(run)
     usage = {

@@ -68,7 +68,7 @@ class LedgerSums:
     )
     dollars: float | None = None
     estimated: dict[str, float] = field(
-        default_factory=lambda: dict.fromkeys(ESTIMATES, 0)
+        default_factory=lambda: {"sendings": 0, "tokens": 0, "dollars": 0.0}
     )
 
     def add(self, row: Mapping[str, Any]) -> None:
@@ -119,7 +119,9 @@ async def work_of_all(
         if worker in sums:
             usage = _with_ledger(usage, sums[worker])
         usages.append(usage)
-        rows.append(_worker_row(worker, note or {}, usage))
+        row = _worker_row(worker, note or {}, usage)
+        if row["slices"] or row["requests"]:
+            rows.append(row)
     usage = _sum_usage(usages)
     failed = counts.failed + counts.joined
     stored_count = max(0, counts.requested - usage["asked"] - failed)
