@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import shutil
 import threading
 from collections import Counter
 from pathlib import Path
@@ -25,6 +26,7 @@ from evalwright.evaluation.settings import Settings
 from evalwright.evaluation.slicing import cut_slices, slice_answers
 from evalwright.runs.reader import Run
 from support.billing_server import EACH
+from support.bucket_server import serving_buckets
 from support.command import record, records, write_questions
 from support.forked import ForkedProcess, start_forked
 from support.openai_server import serving
@@ -148,6 +150,21 @@ def test_replace_makes_it_again_and_a_lost_folder_too(questions: Path) -> None:
     (run.folder / "run.json").unlink()
     (written,) = work()
     assert written.data["tasks"] == run.data["tasks"]
+    assert set(ASKED.values()) == {1}
+
+
+def test_a_run_in_a_bucket_is_seen_by_workers_without_its_folder(
+    questions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving_buckets() as buckets:
+        for name, setting in buckets.environment.items():
+            monkeypatch.setenv(name, setting)
+        (run,) = work(push="s3://team/all")
+        assert "team/all/shared/run.json" in buckets.objects
+        shutil.rmtree(run.folder)
+        (again,) = work(push="s3://team/all")
+    assert again.data["identity"] == run.data["identity"]
+    assert not run.folder.exists()
     assert set(ASKED.values()) == {1}
 
 

@@ -67,6 +67,7 @@ SECTIONS = {
     "Runs and their storage": (
         *(
             "--out",
+            "--push",
             "--home",
             "--replace",
             "--resend-empty",
@@ -122,6 +123,11 @@ SECTIONS = {
     " the same store (EVALWRIGHT_STORE). They may start and stop at any time.",
 )
 @option("--out", "DIR", "Where run folders are written. Default: runs.")
+@option(
+    "--push",
+    "s3://BUCKET/FOLDER",
+    "Copy each finished run into a folder of a bucket.",
+)
 @options.HOME
 @options.FORMAT
 @options.IMAGE_URLS
@@ -232,6 +238,7 @@ def run(**params: Any) -> int:
         on=_place(params),
         sandbox=params["sandbox"],
         worker=params["worker"],
+        push=params["push"] or "",
     )
     return _evaluate(
         settings,
@@ -339,7 +346,7 @@ def _evaluate(
 def _visible_runs(ends: Sequence[RunEnd]) -> list[Run]:
     """Return the runs that can be seen from here, and say who wrote those of other workers."""
     for end in ends:
-        if not end.is_own:
+        if not end.own_folder:
             say(end.sentence)
     return [run for run in (end.open() for end in ends) if run is not None]
 

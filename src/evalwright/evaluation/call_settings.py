@@ -52,6 +52,7 @@ class EvaluationSettings(TypedDict, total=False):
     store_images: bool | None
     shard: str | None
     worker: bool | None
+    push: str | None
     max_resident: SupportsIndex | None
     on: Any
     replicas: Any

@@ -86,10 +86,13 @@ def evaluate(
         track: experiment trackers to log to: "mlflow", "mlflow=ADDRESS".
         **settings: the fields of `Configuration`, such as `limit`, `seed`, `name`, `roles`,
             `prompts` and `budget`; `on`, `replicas` and `gpus_per_replica` spread local models over
-            a Ray cluster.
+            a Ray cluster; `worker=True` makes the runs together with other processes that call
+            this with the same arguments and share the store; `push` copies finished runs into a
+            folder of a bucket.
 
     Returns:
-        One run per model and prompt, in the order of `models`.
+        One run per model and prompt, in the order of `models`; for a worker, those whose folders
+        can be seen from here.
 
     Raises:
         UsageError: a task, model or setting that cannot be used; before any request is sent.
@@ -189,6 +192,8 @@ class _Call:
         fields = dict(settings)
         worker = fields.pop("worker", None) or False
         check_kind(worker, bool, "true or false", "worker")
+        push = fields.pop("push", None) or ""
+        check_kind(push, str, "text", "push")
         on = Placement.parse(
             *(fields.pop(key, None) for key in ("on", "replicas", "gpus_per_replica"))
         )
@@ -196,7 +201,9 @@ class _Call:
             (*check_callbacks(callbacks), *open_trackers(as_list(track)))
         )
         self.settings = replace(
-            settings_from_python(named_tasks, under_test, fields, on=on), worker=worker
+            settings_from_python(named_tasks, under_test, fields, on=on),
+            worker=worker,
+            push=push,
         )
 
     async def runs(self, progress: ProgressReporter | None) -> list[Run]:

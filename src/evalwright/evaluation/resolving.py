@@ -39,6 +39,7 @@ from evalwright.models.model_interface import Model, fingerprint_of
 from evalwright.models.oracle import OracleModel
 from evalwright.models.registry import open_model
 from evalwright.runs.accepted_failures import is_id_file, read_given_up
+from evalwright.runs.buckets import Bucket, BucketAddress, parse_bucket_address
 from evalwright.strategies.likelihood import RecordedColumn
 from evalwright.strategies.simulate import Simulated
 from evalwright.tasks.index import TaskIndex
@@ -75,7 +76,7 @@ class Resolved:
     configuration: complete, with what follows from the settings. candidates: the models under test.
     roles: the models beside them. home: the folder of the store. shard: which part of the samples
     is asked; None for all. remarks: sentences to show before the first request. worker: whether
-    other processes make the runs together with this one.
+    other processes make the runs together with this one. push: where finished runs are copied to.
     """
 
     configuration: Configuration
@@ -86,6 +87,7 @@ class Resolved:
     shard: Shard | None
     remarks: tuple[str, ...]
     worker: bool = False
+    push: BucketAddress | None = None
 
 
 def resolve(settings: Settings, cluster: Cluster | None = None) -> Resolved:
@@ -149,6 +151,7 @@ def resolve(settings: Settings, cluster: Cluster | None = None) -> Resolved:
         )
     return Resolved(
         worker=settings.worker,
+        push=_bucket_folder(settings.push),
         configuration=settings.configuration,
         candidates=tuple(candidates),
         roles=roles,
@@ -157,6 +160,15 @@ def resolve(settings: Settings, cluster: Cluster | None = None) -> Resolved:
         shard=shard,
         remarks=tuple(_remarks(refusals, candidates)),
     )
+
+
+def _bucket_folder(address: str) -> BucketAddress | None:
+    """Return the folder of a bucket; raise UsageError if it cannot be used. None for ""."""
+    if not address:
+        return None
+    folder = parse_bucket_address(address)
+    Bucket(folder.bucket)  # raises now rather than after the work
+    return folder
 
 
 def _typed_ids(configuration: Configuration) -> list[str]:

@@ -57,6 +57,7 @@ from evalwright.evaluation.schedule import (
 )
 from evalwright.evaluation.scoring import evaluate_sample
 from evalwright.models.model_interface import LocalModel
+from evalwright.runs.buckets import BucketAddress
 from evalwright.runs.callbacks import Callbacks
 from evalwright.runs.progress import ProgressReporter, Unfailing
 from evalwright.runs.reader import Run
@@ -375,10 +376,20 @@ async def _finish(
         )
     try:
         with ended_by_cancel():
-            return finish_run(session, stopping)
+            run = finish_run(session, stopping)
     except EndedByCancel:
         await asyncio.Event().wait()
         raise  # never reached: this task is cancelled
+    if session.plan.push is not None:
+        await asyncio.to_thread(_push, run, session.plan.push)
+    return run
+
+
+def _push(run: Run, folder: BucketAddress) -> None:
+    """Copy a run into a folder of a bucket. Raises RunError and BucketError."""
+    from evalwright.runs.bucket_runs import push_run
+
+    push_run(run, folder)
 
 
 def is_local(plan: PlannedRun) -> bool:

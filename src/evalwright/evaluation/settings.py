@@ -99,6 +99,7 @@ class Settings:
         on: where local models have their replicas.
         sandbox: the sandbox for programs, for this evaluation alone.
         worker: whether this process is one of those that make the runs together.
+        push: the folder of a bucket to which finished runs are copied, "" for none.
 
     Raises:
         ConfigurationError: no evaluation can have this value.
@@ -111,6 +112,7 @@ class Settings:
     on: Placement | None = None
     sandbox: str | None = None
     worker: bool = False
+    push: str = ""
 
     @property
     def in_python(self) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.core.errors import ConfigurationError, RunError
+from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.core.text import printable
 from evalwright.engine.claims import process_of
 from evalwright.engine.slices import WorkerNotes
@@ -21,6 +21,8 @@ from evalwright.engine.store import Store
 from evalwright.evaluation.changed_settings import describe_changes
 from evalwright.evaluation.planning import PlannedRun
 from evalwright.runs.accepted_failures import has_acceptable_failures
+from evalwright.runs.bucket_runs import open_bucket_run
+from evalwright.runs.buckets import is_bucket_address
 from evalwright.runs.reader import Run, open_run
 
 MAX_WORKERS_NAMED = 3
@@ -35,9 +37,9 @@ class RunEnd:
         identity: the run's identity.
         worker: the worker that wrote the run, as in "123 on node-7".
         host: where the run's folder is.
-        folder: the run's folder, on that host.
+        folder: the run's folder, on that host; or its address in a bucket.
         is_complete: whether nothing is missing that the same command could still get.
-        is_own: whether this worker wrote it.
+        own_folder: the run's folder here, if this worker wrote it.
     """
 
     run_id: str
@@ -46,13 +48,18 @@ class RunEnd:
     host: str
     folder: str
     is_complete: bool
-    is_own: bool = False
+    own_folder: str = ""
 
     def open(self) -> Run | None:
         """Open the run; None if its folder cannot be seen from here."""
+        folder = self.own_folder or self.folder
         try:
-            run = open_run(Path(self.folder))
-        except (RunError, ConfigurationError):
+            run = (
+                open_bucket_run(folder)
+                if is_bucket_address(folder)
+                else open_run(Path(folder))
+            )
+        except UsageError:
             return None
         return run if run.data.get("identity") == self.identity else None
 
@@ -60,9 +67,17 @@ class RunEnd:
     def sentence(self) -> str:
         """Which worker wrote the run, and where."""
         missing = "" if self.is_complete else " It lacks answers."
+        elsewhere = (
+            ""
+            if self.host == platform.node() or is_bucket_address(self.folder)
+            else (
+                " To have it here, run the same command without --worker: all answers are in"
+                " the store."
+            )
+        )
         return (
             f"The run '{self.run_id}' was written by the worker {self.worker}:"
-            f" {self.folder}.{missing}"
+            f" {self.folder}.{missing}{elsewhere}"
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -119,7 +134,8 @@ async def join_round(
         notes = run_notes.within(f"round {number}")
         workers = await notes.workers()
         if last_end is not None and last_end.is_complete:
-            is_here = last_end.host != platform.node() or last_end.open() is not None
+            is_elsewhere = last_end.host != platform.node()
+            is_here = is_elsewhere or last_end.open() is not None
             if is_here and not workers and not replaces:
                 return last_end
         await run_notes.register()
@@ -161,16 +177,19 @@ def read_end(run: PlannedRun, note: Mapping[str, Any]) -> RunEnd:
     )
 
 
-def end_of(written: Run, worker: str) -> RunEnd:
+def end_of(run: PlannedRun, written: Run, worker: str) -> RunEnd:
     """Return how a round ended in which this worker wrote the run."""
+    folder = str(
+        written.folder.absolute() if run.push is None else run.push.child(run.id)
+    )
     return RunEnd(
         run_id=str(written.data["id"]),
         identity=str(written.data["identity"]),
         worker=process_of(worker),
         host=platform.node(),
-        folder=str(written.folder.absolute()),
+        folder=folder,
         is_complete=_is_complete(written),
-        is_own=True,
+        own_folder=str(written.folder),
     )
 
 

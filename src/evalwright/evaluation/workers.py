@@ -339,7 +339,7 @@ class RunWorker:
                     place.callbacks,
                     workers=self._work_of_all,
                 )
-            end = end_of(written, self._notes.worker)
+            end = end_of(self._plan, written, self._notes.worker)
             await self._notes.write(self._end_key, end.as_dict())
         except BaseException:
             self._notes.release(self._end_key)
