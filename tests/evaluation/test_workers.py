@@ -117,7 +117,7 @@ def test_several_workers_make_the_ordinary_run(
         return await asyncio.gather(*workers)
 
     results = asyncio.run(all_of_them())
-    folders = {run.folder for runs in results for run in runs}
+    folders = {run.folder.resolve() for runs in results for run in runs}
     assert len(results) == 3 and len(folders) == 1
     assert set(ASKED.values()) == {1} and len(ASKED) == COUNT
     (folder,) = folders

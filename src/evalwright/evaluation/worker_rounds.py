@@ -133,11 +133,9 @@ async def join_round(
         number, last_end = await _open_round(run, run_notes)
         notes = run_notes.within(f"round {number}")
         workers = await notes.workers()
-        if last_end is not None and last_end.is_complete:
-            is_elsewhere = last_end.host != platform.node()
-            is_here = is_elsewhere or last_end.open() is not None
-            if is_here and not workers and not replaces:
-                return last_end
+        is_begun = bool(workers) or replaces
+        if last_end is not None and not is_begun and _needs_no_more(last_end):
+            return last_end
         await run_notes.register()
         await notes.register()
         await named_notes.write(named_notes.key("run"), _describe_run(run, number))
@@ -149,6 +147,12 @@ async def join_round(
         end_key=run_notes.key("end", number),
         others=frozenset(living - {notes.worker}),
     )
+
+
+def _needs_no_more(end: RunEnd) -> bool:
+    """Return whether a run is complete, and its folder has not been deleted from this host."""
+    is_elsewhere = end.host != platform.node()
+    return end.is_complete and (is_elsewhere or end.open() is not None)
 
 
 async def _open_round(
