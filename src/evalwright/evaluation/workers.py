@@ -327,8 +327,13 @@ class RunWorker:
         return outcome == MINE
 
     async def _write_run(self) -> RunEnd:
-        """Make the ordinary run from the store, and write it."""
+        """Make the ordinary run from the store, and write it.
+
+        What other workers have given back of the budget pays for answers that are missing.
+        """
         place = self._place
+        if isinstance(place.budget, SharedBudget):
+            place.budget.reopen()
         try:
             async with self._turn:
                 (written,) = await run_all(
