@@ -1,8 +1,8 @@
 """Detects whether a launcher started several processes, and what this one is among them.
 
 Launchers are `accelerate launch`, `torchrun`, `mpirun` and `srun`. Each process would run the whole
-evaluation, so none of them does, unless each takes its own share (`--shard auto`): every one ends
-before a model is loaded.
+evaluation, so none of them does, unless each takes its own share (`--shard auto`) or they make it
+together (`--worker`): every one ends before a model is loaded.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def check_one_process(
     raise ConfigurationError(
         f"This is process {process.rank or '?'} of {process.count} that were launched"
         f" together ({process.variable}={process.count}), and each would run the whole"
-        " evaluation. To have each run its share of the samples, add --shard auto and"
+        " evaluation. To have them make it together, add --worker. To have each run its"
+        " share of the samples, add --shard auto and"
         " --name NAME (in Python shard='auto'), and put the parts together with"
         " `evalwright runs merge NAME`. Or start one process, without `accelerate"
         " launch`, `torchrun`, `mpirun` or `srun --ntasks`: -M replicas=N has a local"

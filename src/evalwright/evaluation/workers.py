@@ -53,8 +53,7 @@ MOST_OF_A_RUN = 8
 """A worker has at most this part of the slices of a run at a time, so that others find some."""
 
 LOCAL_SLICES = 2
-"""Slices that a worker has of a local model at a time: the next batch forms while one is answered.
-"""
+"""Most slices of a local model at a time: the next batch forms while one is answered."""
 
 LOOK_SECONDS = 5.0
 """Seconds between two looks at how far all workers are, for the progress."""
@@ -232,8 +231,10 @@ class RunWorker:
     async def _take_slices(self) -> None:
         """Evaluate slices until none is free."""
         n_slices = len(self._sliced.slices)
-        most = LOCAL_SLICES if is_local(self._plan) else -(-n_slices // MOST_OF_A_RUN)
-        feed = SliceFeed(self._sliced, self._slices, max(1, most))
+        most = max(1, -(-n_slices // MOST_OF_A_RUN))
+        if is_local(self._plan):
+            most = min(most, LOCAL_SLICES)
+        feed = SliceFeed(self._sliced, self._slices, most)
         concurrency = self._place.engine.concurrency(self._plan.model)
         width = min(concurrency, most * self._sliced.n_answers + 1)
         last_answers = LastAnswers(self._place.engine)
