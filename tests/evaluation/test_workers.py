@@ -153,6 +153,21 @@ def test_replace_makes_it_again_and_a_lost_folder_too(questions: Path) -> None:
     assert set(ASKED.values()) == {1}
 
 
+def test_a_worker_on_a_host_without_the_folder_hears_where_it_is(
+    questions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ["run", "questions.yaml", "--model", "scripted/echo", "--name", "echo"]
+    folder = questions / "runs" / "echo"
+    assert typed(*command, "--worker", folder=questions).code == 0
+    shutil.rmtree(folder)
+    monkeypatch.setattr(worker_rounds.platform, "node", lambda: "pod-2")
+    done = typed(*command, "--worker", folder=questions)
+    assert done.code == 0
+    assert "was written by the worker" in done.err
+    assert "run the same command without --worker" in done.err
+    assert not folder.exists()
+
+
 def test_a_run_in_a_bucket_is_seen_by_workers_without_its_folder(
     questions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
