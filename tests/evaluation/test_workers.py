@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import platform
 import random
 import shutil
 import threading
@@ -160,7 +161,7 @@ def test_a_worker_on_a_host_without_the_folder_hears_where_it_is(
     folder = questions / "runs" / "echo"
     assert typed(*command, "--worker", folder=questions).code == 0
     shutil.rmtree(folder)
-    monkeypatch.setattr(worker_rounds.platform, "node", lambda: "pod-2")
+    monkeypatch.setattr(platform, "node", lambda: "pod-2")
     done = typed(*command, "--worker", folder=questions)
     assert done.code == 0
     assert "was written by the worker" in done.err
