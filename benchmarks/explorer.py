@@ -50,6 +50,8 @@ from evalwright.runs.writer import SCHEMA_VERSION, RunWriter
 from support.browser import Tab, open_tab
 
 LANGUAGES = ("en", "zh", "en", "th", "en", "zh", "en", "my")
+TEXT_BYTES = (1000, 4000)
+"""Least and most bytes of a question and its answer."""
 TASK = "mixed"
 SCORER = "short-answer"
 NEEDLE = "quixotry"
@@ -141,9 +143,18 @@ class Texts:
         )
 
 
-def make_run(folder: Path, samples: int) -> Run:
-    """The run of the corpus."""
-    rng = np.random.default_rng(17)
+def make_run(
+    folder: Path, samples: int, sizes: tuple[int, int] = TEXT_BYTES, seed: int = 17
+) -> Run:
+    """The run of the corpus.
+
+    Args:
+        folder: the run's folder.
+        samples: number of samples.
+        sizes: least and most bytes of a sample's question and answer together.
+        seed: seeds the generator.
+    """
+    rng = np.random.default_rng(seed)
     texts = {language: Texts(language, rng) for language in dict.fromkeys(LANGUAGES)}
     for language, source in texts.items():
         data = source.draw(50_000, rng).encode()
@@ -155,7 +166,7 @@ def make_run(folder: Path, samples: int) -> Run:
     tally = TaskTally([SCORER], ["language", "subject"])
     with RunWriter(folder) as writer:
         for index in range(samples):
-            record = make_record(index, samples, texts, rng)
+            record = make_record(index, samples, sizes, texts, rng)
             writer.add(index, record)
             tally.add(record)
         metrics = (MetricSpec("accuracy", "accuracy", SCORER),)
@@ -201,12 +212,16 @@ def make_run(folder: Path, samples: int) -> Run:
 
 
 def make_record(
-    index: int, samples: int, texts: dict[str, Texts], rng: np.random.Generator
+    index: int,
+    samples: int,
+    sizes: tuple[int, int],
+    texts: dict[str, Texts],
+    rng: np.random.Generator,
 ) -> SampleRecord:
     """One answered and scored sample."""
     language = LANGUAGES[index % len(LANGUAGES)]
     source = texts[language]
-    size = rng.uniform(1000, 4000)
+    size = rng.uniform(*sizes)
     question_size = size * rng.uniform(0.1, 0.5)
     question = source.draw(int(question_size), rng)
     answer = source.draw(int(size - question_size), rng)

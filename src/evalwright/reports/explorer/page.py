@@ -32,7 +32,13 @@ from evalwright.reports.explorer.catalog import (
     comparison_part,
     run_info,
 )
-from evalwright.reports.explorer.parts import MALFORMED, Put, Samples, json_part
+from evalwright.reports.explorer.parts import (
+    MALFORMED,
+    Put,
+    RowKeys,
+    Samples,
+    json_part,
+)
 from evalwright.reports.explorer.plots import plots_of
 from evalwright.reports.html import source_hash
 from evalwright.reports.text import inert
@@ -154,15 +160,15 @@ def pack(
         RunError: Records cannot be read.
     """
     run_warnings: list[str] = []
-    packed_runs: list[tuple[str, Run, Samples]] = []
+    packed_runs: list[tuple[str, Run, RowKeys]] = []
     infos = []
     for number, run in enumerate(runs):
         # The record of the run is checked here, before its samples are read.
         info = run_info(str(number), run, 0)
         samples = Samples(
-            str(number),
             put,
             {task.name: task.main.scorer for task in run.tasks if task.main},
+            prefix=f"run/{number}/",
         )
         try:
             faults = RecordFaults(run)
@@ -172,7 +178,7 @@ def pack(
                 if samples.size % _PROGRESS_EVERY == 0:
                     progress(f"{run.label}: {samples.size:,} samples")
             samples.finish()
-            packed_runs.append((str(number), run, samples))
+            packed_runs.append((str(number), run, samples.row_keys()))
             warnings = faults.sentences
             run_warnings += [f"{run.name}: {warning}" for warning in warnings]
             figure_facts = (
