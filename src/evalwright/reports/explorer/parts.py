@@ -133,6 +133,10 @@ def short_id(name: str) -> str:
     return f"{name[: LONGEST_ID_CHARS - 20]}...{hashed(name) & (1 << 64) - 1:016x}"
 
 
+Cells = Mapping[str, float | str]
+"""The values of one row by column; "" and nan stand for none."""
+
+
 class Column:
     """One value for each row of the current chunk: a number, or the code of a name.
 
@@ -159,25 +163,31 @@ class Column:
             self.limited and self.names is not None and len(self.names) > MOST_NAMES
         )
 
-    def set(self, row: int, cell: float | str) -> None:
-        """Set the value of a row in the chunk; rows that were skipped have missing values."""
-        self.fill(row)
+    def extend(self, rows: Sequence[Cells]) -> None:
+        """Append the values of further rows, which may lack this column."""
+        name = self.name
         if self.names is None:
-            self.values.append(float(cell))
-            self.used = True
+            numbers = [cells.get(name, NAN) for cells in rows]
+            self.values.extend(numbers)
+            self.used = self.used or any(number == number for number in numbers)
             return
-        if cell == "" or (self.limited and len(self.names) > MOST_NAMES):
-            self.values.append(-1)
-            return
-        self.values.append(self.names.setdefault(str(cell), len(self.names)))
-        self.used = True
+        known_codes: dict[float | str, int] = {**self.names, "": -1}
+        codes = [known_codes.get(cells.get(name, "")) for cells in rows]
+        if None in codes:
+            codes = [self._code(cells.get(name, "")) for cells in rows]
+        self.values.extend(codes)
+        self.used = bool(self.names)
 
-    def fill(self, row: int) -> None:
-        """Append missing values for the rows before this one."""
-        n_missing = row - len(self.values)
-        if n_missing > 0:
-            missing = NAN if self.names is None else -1
-            self.values.extend([missing] * n_missing)
+    def extend_by_none(self, count: int) -> None:
+        """Append missing values for so many rows."""
+        self.values.extend([NAN if self.names is None else -1] * count)
+
+    def _code(self, cell: float | str) -> int:
+        names = self.names
+        assert names is not None
+        if cell == "" or (self.limited and len(names) > MOST_NAMES):
+            return -1
+        return names.setdefault(str(cell), len(names))
 
     def head(self) -> dict[str, Any]:
         """Return the column's entry in the index."""
@@ -322,9 +332,12 @@ class Samples:
         self._tasks = array("i")
         self._draws = array("i")
         self._ids: list[str] = []
+        self._pending: list[Cells] = []
+        """Rows of the chunk that are not in the columns yet."""
         self._previews: list[tuple[str, str, str, str]] = []
-        self._scorer_names: dict[str, None] = {}
-        self.totals: dict[str, float] = {}
+        self._scorer_columns: dict[str, tuple[str, str]] = {}
+        """The columns of each scorer's score and label."""
+        self.totals = dict.fromkeys(("tokens", "input_tokens", "cost", "unpriced"), 0.0)
         """Tokens and dollars of all responses, and the number of records without a known price."""
         self.blocks = Blocks()
         self._block: list[tuple[int, bytes]] = []
@@ -380,6 +393,7 @@ class Samples:
 
     def column_heads(self) -> list[dict[str, Any]]:
         """Return the columns that are worth showing, as the page's index has them."""
+        self._fill_columns()
         return [column.head() for column in self._shown_columns()]
 
     def row_keys(self) -> RowKeys:
@@ -388,9 +402,8 @@ class Samples:
 
     def columns_part(self) -> bytes:
         """Return the columns of the current chunk, packed."""
+        self._fill_columns()
         n_rows = len(self._ids)
-        for column in self.columns.values():
-            column.fill(n_rows)
         columns = [*self.columns.values()]
         head = {"ids": self._ids, "columns": [column.name for column in columns]}
         draws = self._draws[len(self._draws) - n_rows :]
@@ -402,13 +415,22 @@ class Samples:
         columns = list(zip(*self._previews, strict=True)) or [(), (), (), ()]
         return json_part(columns, self._level)
 
+    def _fill_columns(self) -> None:
+        """Append the pending rows to the columns: faster for many rows than for each."""
+        n_filled = len(self._ids) - len(self._pending)
+        present: set[str] = set()
+        present.update(*self._pending)
+        for name, column in self.columns.items():
+            column.extend_by_none(n_filled - len(column.values))  # of a new one
+            if name in present:
+                column.extend(self._pending)
+            else:
+                column.extend_by_none(len(self._pending))
+        self._pending = []
+
     def _shown_columns(self) -> list[Column]:
-        several_scorers = len(self._scorer_names) > 1
-        single = {
-            f"{prefix}.{name}"
-            for name in self._scorer_names
-            for prefix in ("score", "label")
-        }
+        several_scorers = len(self._scorer_columns) > 1
+        single = {name for columns in self._scorer_columns.values() for name in columns}
         return [
             column
             for column in self.columns.values()
@@ -435,7 +457,6 @@ class Samples:
     # -- one record
 
     def _add(self, row: Mapping[str, Any]) -> None:
-        row_index = len(self._ids)
         task = str(row["task"])
         name = str(row["id"])
         draw = int(row["draw"])
@@ -452,13 +473,11 @@ class Samples:
         )
         cells["scorer"] = main
         for scorer in scorer_names:
-            self._scorer_names.setdefault(scorer)
-            cells |= self._score(scorer, scores.get(scorer))
+            self._score(cells, scorer, scores.get(scorer))
         cells["score"] = cells.get(f"score.{main}", NAN)
         cells["label"] = cells.get(f"label.{main}", "")
         if any(
-            isinstance(score, Mapping) and score.get("unsure")
-            for score in scores.values()
+            isinstance(score, dict) and score.get("unsure") for score in scores.values()
         ):
             cells["unsure"] = "unsure"
         if verdicts := panel_verdicts(scores):
@@ -468,55 +487,58 @@ class Samples:
             cells["failure"] = (
                 "judge: " if failure.get("party") == "judge" else ""
             ) + str(failure.get("kind"))
-        cells |= _numbers_of(row)
+        numbers = _numbers_of(row)
+        cells |= numbers
         for column_name in ("tokens", "input_tokens", "cost"):
-            self.totals[column_name] = self.totals.get(column_name, 0.0) + float(
-                cells.get(column_name, 0.0)
-            )
-        self.totals["unpriced"] = self.totals.get("unpriced", 0) + ("cost" not in cells)
+            if column_name in numbers:
+                self.totals[column_name] += float(numbers[column_name])
+        self.totals["unpriced"] += "cost" not in numbers
         for key, cell in row.get("metadata", {}).items():
             self._metadata(cells, str(key), cell)
-        for column_name, cell in cells.items():
-            if cell != "" and cell == cell:
-                self.columns[column_name].set(row_index, cell)
-        self._keys.append(hashed(name))
-        self._tasks.append(self._task_codes.get(task, -1))
-        self._draws.append(draw)
-        self._ids.append(short_id(name))
         widest_question, widest_answer, widest_expected = WIDEST_PREVIEW
-        self._previews.append(
-            (
-                _preview_text(_question(row), widest_question),
-                _preview_text(whole_answer(row), widest_answer),
-                _preview_text(_expected(row), widest_expected),
-                _preview_text(_judge_reason(row), WIDEST_REASON),
-            )
+        preview = (
+            _preview_text(_question(row), widest_question),
+            _preview_text(whole_answer(row), widest_answer),
+            _preview_text(_expected(row), widest_expected),
+            _preview_text(_judge_reason(row), WIDEST_REASON),
         )
+        self._draws.append(draw)
+        # From here on nothing fails, so that all columns have the same rows.
+        self._keys.append(hashed(name))
+        n_tasks = len(self._task_codes)
+        self._tasks.append(self._task_codes.setdefault(task, n_tasks) if task else -1)
+        self._ids.append(short_id(name))
+        self._previews.append(preview)
+        self._pending.append(cells)
 
     def _score(
-        self, scorer: str, score: Mapping[str, Any] | None
-    ) -> dict[str, float | str]:
-        """Return the value, label and parts of a score, by the names of their columns."""
-        cells: dict[str, float | str] = {}
-        label = ""
-        if score is not None:
-            number = score.get("value")
-            label = str(score.get("label", ""))
-            has_column = self._has(
-                f"score.{scorer}", f"{scorer}: score", category=False
-            )
-            if (
-                has_column
-                and isinstance(number, (int, float))
-                and not isinstance(number, bool)
-            ):
-                cells[f"score.{scorer}"] = float(number)
-            for name, part_score in score.get("parts", {}).items():
-                if self._has(f"{scorer}.{name}", f"{scorer}: {name}", category=False):
-                    cells[f"{scorer}.{name}"] = float(part_score)
-        if label and self._has(f"label.{scorer}", f"{scorer}: label", category=True):
-            cells[f"label.{scorer}"] = label
-        return cells
+        self,
+        cells: dict[str, float | str],
+        scorer: str,
+        score: Mapping[str, Any] | None,
+    ) -> None:
+        """Set the value, label and parts of a score."""
+        columns = self._scorer_columns.get(scorer)
+        if columns is None:
+            columns = f"score.{scorer}", f"label.{scorer}"
+            self._scorer_columns[scorer] = columns
+        if score is None:
+            return
+        score_column, label_column = columns
+        number = score.get("value")
+        has_column = self._has(score_column, f"{scorer}: score", category=False)
+        if (
+            has_column
+            and isinstance(number, (int, float))
+            and not isinstance(number, bool)
+        ):
+            cells[score_column] = float(number)
+        for name, part_score in score.get("parts", {}).items():
+            if self._has(f"{scorer}.{name}", f"{scorer}: {name}", category=False):
+                cells[f"{scorer}.{name}"] = float(part_score)
+        label = str(score.get("label", ""))
+        if label and self._has(label_column, f"{scorer}: label", category=True):
+            cells[label_column] = label
 
     def _metadata(self, cells: dict[str, float | str], key: str, content: Any) -> None:
         if isinstance(content, list) and all(
@@ -538,9 +560,12 @@ class Samples:
 
     def _has(self, name: str, title: str, *, category: bool) -> bool:
         """Whether there is a column of that name; it is added if there is room for one."""
-        if name not in self.columns and len(self.columns) < MOST_COLUMNS:
-            self.columns[name] = Column(name, title, category=category)
-        return name in self.columns
+        if name in self.columns:
+            return True
+        if len(self.columns) >= MOST_COLUMNS:
+            return False
+        self.columns[name] = Column(name, title, category=category)
+        return True
 
 
 def page_index(
@@ -572,6 +597,8 @@ def seconds_of(row: Mapping[str, Any]) -> float:
     The options of a question are scored at the same time, other requests one after another.
     """
     times = [seconds for seconds in row.get("timing", {}).get("latency", ()) if seconds]
+    if len(times) == 1:
+        return float(times[0])
     at_once = any("log_likelihood" in response for response in row.get("responses", ()))
     return max(times, default=0.0) if at_once else math.fsum(times)
 
@@ -600,8 +627,9 @@ def _numbers_of(row: Mapping[str, Any]) -> dict[str, float | str]:
     ]
     if costs and len(costs) == len(responses):
         cells["cost"] = math.fsum(costs)
-    cells.update(loop_facts(row))
     if is_trajectory(row):
+        for name, fact in loop_facts(row).items():
+            cells[name] = float(fact) if isinstance(fact, int) else fact
         uses = recorded_uses(row)
         cells["tools"] = _set_of(use.get("name") for use in uses)
         cells["failed_tools"] = _set_of(
@@ -638,7 +666,10 @@ _IMAGE_WORDS = re.compile(r"\[image [^\]\n]{0,200}, SHA-256 [0-9a-f]{64}\]")
 def _question(row: Mapping[str, Any]) -> str:
     """Return the question: the sample's input, else what the user said last."""
     if row["input"]:
-        return _IMAGE_WORDS.sub(" [image] ", str(row["input"]))
+        question = str(row["input"])
+        if "[image " in question:
+            return _IMAGE_WORDS.sub(" [image] ", question)
+        return question
     prompt = prompt_from(row.get("prompt", ""))
     if isinstance(prompt, str):
         return prompt
@@ -674,6 +705,8 @@ def _judge_reason(row: Mapping[str, Any]) -> str:
 
 def _preview_text(text: str, width: int) -> str:
     """The beginning of a text, on one line, ending in whole words and "…" where it is cut."""
+    if not text:
+        return ""
     words = " ".join(text[: 4 * width].split())
     if len(words) <= width // 2 or (len(words) <= width and words.isascii()):
         return words
