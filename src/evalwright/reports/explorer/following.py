@@ -35,7 +35,9 @@ from evalwright.reports.explorer.index import (
     PartStore,
     RunIndex,
     index_name,
+    main_scorers,
     open_index,
+    plots_part,
 )
 from evalwright.reports.explorer.page import WARNING
 from evalwright.reports.explorer.parts import (
@@ -45,7 +47,6 @@ from evalwright.reports.explorer.parts import (
     json_part,
     served_block,
 )
-from evalwright.reports.explorer.plots import plots_of
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.images import KeptImages
 from evalwright.runs.open_trajectories import (
@@ -135,11 +136,7 @@ class FollowedRun:
 
     def _begin_samples(self, name: str | None) -> None:
         """Begin to read the samples, and to write the index of that name, if any."""
-        scorers = (
-            {task.name: task.main.scorer for task in self.run.tasks if task.main}
-            if self.run
-            else {}
-        )
+        scorers = main_scorers(self.run) if self.run else {}
         if not scorers and self._growing:
             scorers = _main_scorers(self._growing.description)
         self._store.close()
@@ -920,7 +917,7 @@ class Follower:
             if name not in self._computed_parts and len(shown_runs) == len(runs):
                 try:
                     if part_type == "plots":
-                        content = json_part(plots_of(shown_runs[0][1]))
+                        content = plots_part(shown_runs[0][1])
                     else:
                         a, b = (
                             (followed.key, run, followed.row_keys())

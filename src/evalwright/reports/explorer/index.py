@@ -17,12 +17,13 @@ import json
 import struct
 import zlib
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from evalwright._version import __version__
+from evalwright.analysis.run_checks import RecordFaults
 from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import is_known
 from evalwright.reports.explorer.parts import (
@@ -36,19 +37,24 @@ from evalwright.reports.explorer.parts import (
     page_index,
     unpack_part,
 )
+from evalwright.reports.explorer.plots import plots_of
 from evalwright.runs.reader import Run
 from evalwright.runs.sealed import (
     SealBroken,
     SealedFile,
     SealedWriter,
     open_sealed,
+    read_sealed,
     trim_sealed,
+    write_sealed,
 )
 from evalwright.tasks.dialects import dialect_of
 
 FORMAT = 1
 """Version of the index; those of another version are not opened."""
 ENDING = ".explorer"
+PLOTS_ENDING = ".plots"
+PROGRESS_EVERY = 2000
 LEAST_RECORD_BYTES = 4 << 20
 """Size of records from which on an index is kept; smaller ones are read again as quickly."""
 MOST_INDEX_BYTES = 4 << 30
@@ -77,7 +83,7 @@ class Findings:
     as_published: str = ""
 
 
-def index_name(run: Run, samples_sha256: str) -> str:
+def index_name(run: Run, samples_sha256: str, ending: str = ENDING) -> str:
     """Return the name of a run's index, which has all that its content depends on."""
     tasks = run.data["tasks"]
     specs = [spec for task in tasks for spec in task.get("metric_specs") or ()]
@@ -87,7 +93,12 @@ def index_name(run: Run, samples_sha256: str) -> str:
     parts = [FORMAT, __version__, run.name, run.data, known_metrics, dialects]
     identity = json.dumps(parts, sort_keys=True, default=str)
     identity_hash = hashlib.sha256(identity.encode(errors="surrogatepass")).hexdigest()
-    return f"{samples_sha256}.{identity_hash[:32]}{ENDING}"
+    return f"{samples_sha256}.{identity_hash[:32]}{ending}"
+
+
+def main_scorers(run: Run) -> dict[str, str]:
+    """Return the main scorer of each task that has one."""
+    return {task.name: task.main.scorer for task in run.tasks if task.main}
 
 
 class PartStore:
@@ -105,6 +116,11 @@ class PartStore:
         if name is not None:
             with suppress(OSError, RuntimeError):
                 self._writer = SealedWriter(name)
+
+    @property
+    def is_written(self) -> bool:
+        """Whether an index is written."""
+        return self._writer is not None
 
     def put(self, key: str, content: bytes) -> None:
         """Store a part."""
@@ -203,6 +219,10 @@ class RunIndex:
         offset, length = self._places[key]
         return self._file.read(offset, length)
 
+    def page_parts(self) -> list[str]:
+        """Return the keys of the columns and previews."""
+        return [key for key in self._places if "/" in key]
+
     def index(self, generation: int = 0) -> dict[str, Any]:
         """Return the index of the samples, which the page reads first."""
         return page_index(generation, self.size, self._columns, self.blocks)
@@ -241,3 +261,70 @@ def open_index(name: str) -> RunIndex | None:
     except (*MALFORMED, OSError, OverflowError, struct.error, zlib.error) as error:
         file.close()
         raise IndexDamaged(name) from error
+
+
+def index_of(run: Run, progress: Callable[[int], None]) -> RunIndex | None:
+    """Open a run's index, which is made first where there is none.
+
+    It belongs to the samples that `run.json` records; whether the file has these, shows whoever
+    reads it to its end.
+
+    Args:
+        run: A finished run.
+        progress: Receives the number of samples that were read.
+
+    Returns:
+        None for a small run, one whose record has no hash, or where no index can be kept.
+
+    Raises:
+        RunError: The records cannot be read, or are not those of the run.
+    """
+    recorded = run.data["samples"].get("sha256")
+    if not recorded or run.samples_file.stat().st_size < LEAST_RECORD_BYTES:
+        return None
+    name = index_name(run, str(recorded))
+    with suppress(IndexDamaged):
+        index = open_index(name)
+        if index is not None:
+            return index
+    store = PartStore(name)
+    try:
+        if not store.is_written:
+            return None
+        _read_all(run, store, progress)
+    finally:
+        store.close()
+    return open_index(name)
+
+
+def _read_all(run: Run, store: PartStore, progress: Callable[[int], None]) -> None:
+    """Read all records of a run once, and keep what follows from them."""
+    samples = Samples(
+        store.put, main_scorers(run), with_records=False, level=FAST_LEVEL
+    )
+    faults = RecordFaults(run)
+    for line, row in run.lines():
+        samples.add(line, row)
+        faults.add(row)
+        if samples.size % PROGRESS_EVERY == 0:
+            progress(samples.size)
+    samples.finish()
+    findings = Findings(tuple(faults.sentences), faults.as_published)
+    faults.keep_numbers()
+    store.keep(samples, findings)
+
+
+def plots_part(run: Run) -> bytes:
+    """Return the part "plots" of a run; of a large one it is kept, because it takes all records.
+
+    Raises:
+        RunError: The records cannot be read.
+    """
+    if run.samples_file.stat().st_size < LEAST_RECORD_BYTES:
+        return json_part(plots_of(run))
+    name = index_name(run, run.verify(), PLOTS_ENDING)
+    content = read_sealed(name)
+    if content is None:
+        content = json_part(plots_of(run))
+        write_sealed(name, content)
+    return content

@@ -171,7 +171,8 @@ class Column:
             self.values.extend(numbers)
             self.used = self.used or any(number == number for number in numbers)
             return
-        known_codes: dict[float | str, int] = {**self.names, "": -1}
+        known_codes: dict[float | str, int] = {"": -1}
+        known_codes.update(self.names)
         codes = [known_codes.get(cells.get(name, "")) for cells in rows]
         if None in codes:
             codes = [self._code(cells.get(name, "")) for cells in rows]
@@ -283,13 +284,67 @@ class RowKeys:
     draws: array[int]
 
 
+class RecordBlocks:
+    """Cuts the records of a run into blocks.
+
+    Attributes:
+        size: How many records were added.
+        blocks: Where the blocks are; the last one may not be complete.
+    """
+
+    def __init__(self, put: Put | None, prefix: str = "") -> None:
+        """Start without records.
+
+        Args:
+            put: Receives each block, packed; None notes only where each is.
+            prefix: What the keys of the blocks begin with.
+        """
+        self._put = put
+        self._prefix = prefix
+        self.size = 0
+        self.blocks = Blocks()
+        self._entries: list[tuple[int, bytes]] = []
+        self._block_size = 0
+        self._checksum = 0
+
+    def add(self, line: bytes, row: Mapping[str, Any]) -> None:
+        """Add a record and the line that it was read from. Raises one of MALFORMED."""
+        if self._put is not None:
+            self._entries.append(block_line(line, row))
+        blocks = self.blocks
+        if not self._block_size:
+            blocks.starts.append(self.size)
+            blocks.offsets.append(blocks.offsets[-1])
+            blocks.checksums.append(0)
+        self._block_size += len(line)
+        blocks.offsets[-1] += len(line)
+        self._checksum = zlib.crc32(line, self._checksum)
+        blocks.checksums[-1] = self._checksum
+        self.size += 1
+        n_rows = self.size - blocks.starts[-1]
+        if n_rows == BLOCK_ROWS or self._block_size >= BLOCK_BYTES:
+            self._end_block()
+
+    def finish(self) -> None:
+        """Store the last, incomplete block."""
+        if self._block_size:
+            self._end_block()
+
+    def _end_block(self) -> None:
+        if self._put is not None:
+            number = len(self.blocks.starts) - 1
+            self._put(f"{self._prefix}block/{number}", block_part(self._entries))
+            self._entries = []
+        self._block_size = 0
+        self._checksum = 0
+
+
 class Samples:
     """Collects the samples of one run; full parts go to `put`.
 
     Attributes:
         size: How many samples were added.
         columns: The columns by name.
-        blocks: Where the blocks of records are; the last one may not be complete.
     """
 
     def __init__(
@@ -313,7 +368,7 @@ class Samples:
         self._put = put
         self._prefix = prefix
         self._scorers = dict(scorers)
-        self._with_records = with_records
+        self._records = RecordBlocks(put if with_records else None, prefix)
         self._level = level
         self.size = 0
         self.columns = {
@@ -339,10 +394,6 @@ class Samples:
         """The columns of each scorer's score and label."""
         self.totals = dict.fromkeys(("tokens", "input_tokens", "cost", "unpriced"), 0.0)
         """Tokens and dollars of all responses, and the number of records without a known price."""
-        self.blocks = Blocks()
-        self._block: list[tuple[int, bytes]] = []
-        self._checksum = 0
-        self._block_size = 0
 
     def add(self, line: bytes, row: Mapping[str, Any]) -> None:
         """Add a record and the line that it was read from.
@@ -351,28 +402,20 @@ class Samples:
         """
         try:
             self._add(row)
-            if self._with_records:
-                self._block.append(block_line(line, row))
+            self._records.add(line, row)
         except (*MALFORMED, OverflowError) as error:
             raise RunError(
                 f"Record {self.size + 1:,} is not that of a sample"
                 f" ({type(error).__name__}: {error})."
             ) from error
-        blocks = self.blocks
-        if not self._block_size:
-            blocks.starts.append(self.size)
-            blocks.offsets.append(blocks.offsets[-1])
-            blocks.checksums.append(0)
-        self._block_size += len(line)
-        blocks.offsets[-1] += len(line)
-        self._checksum = zlib.crc32(line, self._checksum)
-        blocks.checksums[-1] = self._checksum
         self.size += 1
-        rows = self.size - blocks.starts[-1]
-        if rows == BLOCK_ROWS or self._block_size >= BLOCK_BYTES:
-            self._end_block()
         if self.size % CHUNK_ROWS == 0:
             self._end_chunk()
+
+    @property
+    def blocks(self) -> Blocks:
+        """Where the blocks of records are; the last one may not be complete."""
+        return self._records.blocks
 
     @property
     def chunks(self) -> int:
@@ -381,8 +424,7 @@ class Samples:
 
     def finish(self) -> None:
         """Store the last, incomplete block and chunk, and the index."""
-        if self._block_size:
-            self._end_block()
+        self._records.finish()
         if self._ids:
             self._end_chunk()
         self._put(f"{self._prefix}index", json_part(self.index()))
@@ -436,14 +478,6 @@ class Samples:
             for column in self.columns.values()
             if column.is_shown and (several_scorers or column.name not in single)
         ]
-
-    def _end_block(self) -> None:
-        if self._with_records:
-            number = len(self.blocks.starts) - 1
-            self._put(f"{self._prefix}block/{number}", block_part(self._block))
-            self._block = []
-        self._block_size = 0
-        self._checksum = 0
 
     def _end_chunk(self) -> None:
         number = (self.size - 1) // CHUNK_ROWS
