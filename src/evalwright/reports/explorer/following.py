@@ -29,12 +29,12 @@ from evalwright.reports.explorer.catalog import (
     task_info,
 )
 from evalwright.reports.explorer.index import (
-    LEAST_RECORD_BYTES,
     Findings,
     IndexDamaged,
     PartStore,
     RunIndex,
     index_name,
+    is_indexed,
     main_scorers,
     open_index,
     plots_part,
@@ -256,7 +256,7 @@ class FollowedRun:
             return
         try:
             file = check_ordinary(run.samples_file).open("rb", buffering=0)
-            is_large = os.fstat(file.fileno()).st_size >= LEAST_RECORD_BYTES
+            is_large = is_indexed(os.fstat(file.fileno()).st_size)
         except (OSError, UsageError) as error:
             self.trouble = str(error)
             return

@@ -96,6 +96,11 @@ def index_name(run: Run, samples_sha256: str, ending: str = ENDING) -> str:
     return f"{samples_sha256}.{identity_hash[:32]}{ending}"
 
 
+def is_indexed(record_bytes: int) -> bool:
+    """Whether an index is kept of records of this size."""
+    return record_bytes >= LEAST_RECORD_BYTES
+
+
 def main_scorers(run: Run) -> dict[str, str]:
     """Return the main scorer of each task that has one."""
     return {task.name: task.main.scorer for task in run.tasks if task.main}
@@ -280,7 +285,7 @@ def index_of(run: Run, progress: Callable[[int], None]) -> RunIndex | None:
         RunError: The records cannot be read, or are not those of the run.
     """
     recorded = run.data["samples"].get("sha256")
-    if not recorded or run.samples_file.stat().st_size < LEAST_RECORD_BYTES:
+    if not recorded or not is_indexed(run.samples_file.stat().st_size):
         return None
     name = index_name(run, str(recorded))
     with suppress(IndexDamaged):
@@ -320,7 +325,7 @@ def plots_part(run: Run) -> bytes:
     Raises:
         RunError: The records cannot be read.
     """
-    if run.samples_file.stat().st_size < LEAST_RECORD_BYTES:
+    if not is_indexed(run.samples_file.stat().st_size):
         return json_part(plots_of(run))
     name = index_name(run, run.verify(), PLOTS_ENDING)
     content = read_sealed(name)
