@@ -426,6 +426,17 @@ class FollowedRun:
         return "running" if self._growing.running else "stopped"
 
     @property
+    def step(self) -> str:
+        """Which samples of a finished run are being read, in words; "" where none are."""
+        if self.run is None or self._file is None or self.complete or self.trouble:
+            return ""
+        name = self.folder.resolve().name
+        n_records = self.run.data["samples"].get("records")
+        if self._hashing is not None or not isinstance(n_records, int):
+            return f"{name}: reading samples"
+        return f"{name}: {self.samples.size:,} of {n_records:,} samples read"
+
+    @property
     def stamp(self) -> str:
         """A text that changes whenever there are new records or a new generation."""
         return f"{self.generation}.{self.samples.size}"
@@ -822,6 +833,12 @@ class Follower:
         if self._say is not None and sentence not in self._reported:
             self._reported.add(sentence)
             self._say(sentence)
+
+    @property
+    def step(self) -> str:
+        """What is being read at the moment, in words; "" for nothing."""
+        steps = (followed.step for followed in self.runs.values())
+        return next(filter(None, steps), "")
 
     def _rank(self, runs: Sequence[tuple[str, Run]]) -> None:
         """Compute the board of the finished runs, which may take a while."""
