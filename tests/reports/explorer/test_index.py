@@ -162,7 +162,7 @@ def test_a_damaged_or_foreign_index_is_made_again_with_a_line(
     with followed(run.folder) as second:
         assert shown(second) == before
         assert second.notes == [
-            "The index of 'a' is damaged or was made by somebody else; it is made again."
+            "The index of 'a' is damaged or belongs to another user; it is made again."
         ]
     with no_record_is_read(), followed(run.folder) as third:
         assert shown(third) == before

@@ -279,8 +279,8 @@ class FollowedRun:
             return open_index(name)
         except IndexDamaged:
             self.notes.append(
-                f"The index of '{self.folder.resolve().name}' is damaged or was made by"
-                " somebody else; it is made again."
+                f"The index of '{self.folder.resolve().name}' is damaged or belongs to"
+                " another user; it is made again."
             )
             return None
 
