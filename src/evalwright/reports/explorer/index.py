@@ -24,6 +24,7 @@ from typing import Any
 
 from evalwright._version import __version__
 from evalwright.analysis.run_checks import RecordFaults
+from evalwright.core.errors import RunError
 from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import is_known
 from evalwright.reports.explorer.parts import (
@@ -49,6 +50,7 @@ from evalwright.runs.sealed import (
     write_sealed,
 )
 from evalwright.tasks.dialects import dialect_of
+from evalwright.tasks.safe_files import failing_as
 
 FORMAT = 1
 """Version of the index; those of another version are not opened."""
@@ -99,6 +101,13 @@ def index_name(run: Run, samples_sha256: str, ending: str = ENDING) -> str:
 def is_indexed(record_bytes: int) -> bool:
     """Whether an index is kept of records of this size."""
     return record_bytes >= LEAST_RECORD_BYTES
+
+
+def _record_bytes(run: Run) -> int:
+    """Return the size of a run's samples. Raises RunError where there are none."""
+    run.require_samples()
+    with failing_as(RunError, f"The samples of run '{run.id}' cannot be read"):
+        return run.samples_file.stat().st_size
 
 
 def main_scorers(run: Run) -> dict[str, str]:
@@ -285,7 +294,7 @@ def index_of(run: Run, progress: Callable[[int], None]) -> RunIndex | None:
         RunError: The records cannot be read, or are not those of the run.
     """
     recorded = run.data["samples"].get("sha256")
-    if not recorded or not is_indexed(run.samples_file.stat().st_size):
+    if not recorded or not is_indexed(_record_bytes(run)):
         return None
     name = index_name(run, str(recorded))
     with suppress(IndexDamaged):
@@ -325,7 +334,7 @@ def plots_part(run: Run) -> bytes:
     Raises:
         RunError: The records cannot be read.
     """
-    if not is_indexed(run.samples_file.stat().st_size):
+    if not is_indexed(_record_bytes(run)):
         return json_part(plots_of(run))
     name = index_name(run, run.verify(), PLOTS_ENDING)
     content = read_sealed(name)
