@@ -11,7 +11,6 @@ import click
 from evalwright.cli.options import flag, option, repeatable_option
 from evalwright.cli.output import write_result
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.postgres import VARIABLE as STORE_VARIABLE
 from evalwright.core.postgres import store_url
 from evalwright.core.secrets import masked_arguments
 from evalwright.reports.jobs import KUBERNETES, SYSTEMS, Jobs, job_file
@@ -42,6 +41,13 @@ _FOR_KUBERNETES = (
     "trial_postgres",
 )
 _FOR_SHARDS = ("merge_options",)
+_OPTION_NAMES = {
+    "files": "file",
+    "merge_options": "merge-option",
+    "node_labels": "node-label",
+    "tolerations": "toleration",
+}
+"""Names of repeatable options, which differ from those of their parameters."""
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -149,15 +155,7 @@ def jobs(system: str, command: tuple[str, ...], **params: Any) -> None:
     if system != KUBERNETES:
         _write(params["into"], job_file(system, submission))
         return
-    pods = Pods(
-        image=params["image"],
-        secret=params["secret"] or "evalwright",
-        claim=params["claim"] or ("" if workers else "evalwright"),
-        limits=params["options"],
-        node_labels=params["node_labels"],
-        tolerations=params["tolerations"],
-        shared_memory=params["shared_memory"] or "2Gi",
-    )
+    pods = _pods(params, default_claim="" if workers else "evalwright")
     if not is_folder:
         _write(params["into"], shards_file(submission, pods))
         return
@@ -167,9 +165,20 @@ def jobs(system: str, command: tuple[str, ...], **params: Any) -> None:
 
         inputs = input_files(command[1:], run.folders, params["files"])
     base = kustomize_base(submission, pods, inputs, params["trial_postgres"])
-    folder = Path(params["into"])
     for path, content in base.items():
-        write_result(str(folder / path), content)
+        write_result(str(Path(params["into"]) / path), content)
+
+
+def _pods(params: dict[str, Any], default_claim: str) -> Pods:
+    return Pods(
+        image=params["image"],
+        secret=params["secret"] or "evalwright",
+        claim=params["claim"] or default_claim,
+        limits=params["options"],
+        node_labels=params["node_labels"],
+        tolerations=params["tolerations"],
+        shared_memory=params["shared_memory"] or "2Gi",
+    )
 
 
 def _choose_numbers(workers: int | None, shards: int | None) -> tuple[int, int]:
@@ -186,14 +195,7 @@ def _choose_numbers(workers: int | None, shards: int | None) -> tuple[int, int]:
         )
     if workers or shards:
         return workers or 0, shards or 0
-    if store_url():
-        return N_JOBS, 0
-    click.echo(
-        f"{N_JOBS} shards, because {STORE_VARIABLE} is not set. Workers (--workers N)"
-        " share a PostgreSQL store, may come and go, and need no merge.",
-        err=True,
-    )
-    return 0, N_JOBS
+    return (N_JOBS, 0) if store_url() else (0, N_JOBS)
 
 
 def _is_folder(system: str, into: str | None, workers: int) -> bool:
@@ -237,7 +239,7 @@ def _check_effects(system: str, workers: int, params: dict[str, Any]) -> None:
             reasons |= dict.fromkeys(_FOR_SHARDS, "shards; workers need no merge")
     for name, reason in reasons.items():
         if params[name]:
-            option_name = name.removesuffix("s").replace("_", "-")
+            option_name = _OPTION_NAMES.get(name, name).replace("_", "-")
             raise ConfigurationError(
                 f"--{option_name} has no effect: it is for {reason}. Leave it out."
             )

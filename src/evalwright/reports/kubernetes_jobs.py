@@ -217,7 +217,7 @@ def _workers_job(jobs: Jobs, pods: Pods, keys: Mapping[str, str]) -> str:
     name = plain_name(jobs.name, MAX_NAME_CHARS[KUBERNETES])
     files_volume = "          emptyDir: {}"
     if keys:
-        items = [_json({"key": key, "path": path}) for path, key in keys.items()]
+        items = [_json({"key": key, "path": f"files/{path}"}) for path, key in keys.items()]
         listed = "\n".join(f"              - {item}" for item in items)
         files_volume = (
             f"          configMap:\n            name: {name}-files\n"
@@ -237,7 +237,7 @@ def _workers_job(jobs: Jobs, pods: Pods, keys: Mapping[str, str]) -> str:
         "RETRIES": str(max(6, 2 * jobs.workers)),
         "RUN": _yaml_list(jobs.command),
         "FILES": files_volume,
-        "READ_ONLY": ", readOnly: true" if keys else "",
+        "FILES_MOUNT": ", subPath: files, readOnly: true" if keys else "",
         "RUNS": runs_volume,
     }
     return fill_template("workers.kubernetes", values)
@@ -278,11 +278,12 @@ def _pod_values(jobs: Jobs, pods: Pods) -> dict[str, str]:
         ConfigurationError: an argument cannot be in a job file.
     """
     check_arguments([*jobs.run, *jobs.merge, pods.image, pods.claim])
-    if not re.fullmatch(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", pods.secret):
-        raise ConfigurationError(
-            "--secret is the name of a secret of Kubernetes, of small letters, digits,"
-            f" dots and dashes, not {pods.secret!a}."
-        )
+    for option_name, name in (("--secret", pods.secret), ("--claim", pods.claim)):
+        if name and not re.fullmatch(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", name):
+            raise ConfigurationError(
+                f"{option_name} is a name in Kubernetes, of small letters, digits, dots"
+                f" and dashes, not {name!a}."
+            )
     limits = _pairs(
         pods.limits,
         "For Kubernetes --option is a limit of a pod's resources, such as nvidia.com/gpu=1",
