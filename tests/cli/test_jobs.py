@@ -25,6 +25,7 @@ WORDS = st.lists(
     max_size=5,
 )
 
+
 @pytest.mark.parametrize("workers", [0, 4])
 @given(words=WORDS, name=TEXT)
 @example(words=[], name="NULL")

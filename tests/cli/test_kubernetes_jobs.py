@@ -112,7 +112,9 @@ def test_hostile_arguments_come_through(words: list[str], name: str) -> None:
 
 
 def test_the_schemas_refuse_what_a_server_refuses() -> None:
-    (job, _) = manifests(shards_file(Jobs("n", ["run"], shards=2), Pods("i", claim="c")))
+    (job, _) = manifests(
+        shards_file(Jobs("n", ["run"], shards=2), Pods("i", claim="c"))
+    )
     job["spec"]["template"]["spec"]["containers"][0]["comand"] = []
     with pytest.raises(jsonschema.ValidationError, match="comand"):
         check_schema(job, "1.31")
@@ -208,7 +210,9 @@ def test_kustomize_mounts_the_files_that_the_command_needs(folder: Path) -> None
     check(kustomize(folder / "base/postgres"))
     written = [path for path in (folder / "base").rglob("*") if path.is_file()]
     assert not any("secret\n" in path.read_text(encoding="utf-8") for path in written)
-    assert not any("kind: Secret" in path.read_text(encoding="utf-8") for path in written)
+    assert not any(
+        "kind: Secret" in path.read_text(encoding="utf-8") for path in written
+    )
 
 
 @needs_kustomize
@@ -234,7 +238,9 @@ def test_a_changed_file_has_another_name(folder: Path) -> None:
         )
         for path, text in base.items():
             (folder / path).parent.mkdir(exist_ok=True)
-            (folder / path).write_bytes(text.encode() if isinstance(text, str) else text)
+            (folder / path).write_bytes(
+                text.encode() if isinstance(text, str) else text
+            )
         names.append(kustomize(folder)[0]["metadata"]["name"])
     assert names[0] != names[1]
 

@@ -149,7 +149,9 @@ def kustomize(folder: Path) -> list[dict[str, Any]]:
     return manifests(built.stdout)
 
 
-def mount_files(manifest: dict[str, Any], config_map: dict[str, Any]) -> dict[str, bytes]:
+def mount_files(
+    manifest: dict[str, Any], config_map: dict[str, Any]
+) -> dict[str, bytes]:
     """The content of a Job's volume of files, by path."""
     (pod,) = pods([manifest])
     (volume,) = [volume for volume in pod["volumes"] if "configMap" in volume]

@@ -332,7 +332,11 @@ def _parse_run_command(
             shared_arguments += [option_name, argument]
     named = [
         *run_params["tasks"],
-        *(name for key in ("plugins", "task_root", "trust") for name in run_params[key]),
+        *(
+            name
+            for key in ("plugins", "task_root", "trust")
+            for name in run_params[key]
+        ),
     ]
     return RunCommand(
         check_run_name(run_params["name"]),

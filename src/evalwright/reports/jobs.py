@@ -67,9 +67,7 @@ class Jobs:
     @property
     def command(self) -> list[str]:
         """The arguments of one worker, or of one shard."""
-        share = (
-            ["--worker"] if self.workers else ["--shard", f"auto/{self.shards}"]
-        )
+        share = ["--worker"] if self.workers else ["--shard", f"auto/{self.shards}"]
         return [*self.run[:2], *share, *self.run[2:]]
 
 

@@ -83,11 +83,12 @@ _CONTAINER_SECURITY = {
 }
 
 _COMMENT = """\
-# 1. Create the secret, which no file contains. In .env: EVALWRIGHT_STORE=postgresql://... and the models' keys.
+# 1. Create the secret, which no file contains, from a file .env with the lines
+#    EVALWRIGHT_STORE=postgresql://... and the keys of models:
 #      kubectl create secret generic {secret} --from-env-file=.env
 # 2. Start:
 #      {apply}
-# After a failure, and to send what is missing, start it again; what is stored is not sent twice:
+# Start it again after a failure, and to send what is missing; what is stored is not sent twice:
 #      kubectl delete job {jobs} --ignore-not-found && {apply}"""
 
 _POSTGRES_COMMENT = """\
@@ -217,7 +218,9 @@ def _workers_job(jobs: Jobs, pods: Pods, keys: Mapping[str, str]) -> str:
     name = plain_name(jobs.name, MAX_NAME_CHARS[KUBERNETES])
     files_volume = "          emptyDir: {}"
     if keys:
-        items = [_json({"key": key, "path": f"files/{path}"}) for path, key in keys.items()]
+        items = [
+            _json({"key": key, "path": f"files/{path}"}) for path, key in keys.items()
+        ]
         listed = "\n".join(f"              - {item}" for item in items)
         files_volume = (
             f"          configMap:\n            name: {name}-files\n"
@@ -336,7 +339,7 @@ def _labels(jobs: Jobs, component: str) -> str:
 
 
 def _file_keys(paths: Sequence[str]) -> dict[str, str]:
-    """Return the keys of files in a ConfigMap, by path: letters, digits, dots and dashes, unique."""
+    """Return the keys of files in a ConfigMap, by path: unique, of letters, digits, dots, dashes."""
     keys: dict[str, str] = {}
     for path in paths:
         key = re.sub(r"[^A-Za-z0-9._-]+", "-", path.replace("/", "--"))[-200:]
