@@ -12,15 +12,18 @@ END = "<!-- end of rows -->"
 
 
 def add_output_options(parser: argparse.ArgumentParser) -> None:
-    """The options `--json`, `--before FILE` and `--write PAGE`."""
+    """The options `--numbers FILE`, `--before FILE` and `--write PAGE`."""
     parser.add_argument(
-        "--json", action="store_true", help="print JSON in place of text"
+        "--numbers",
+        type=Path,
+        metavar="FILE",
+        help="write all numbers into this file, as JSON",
     )
     parser.add_argument(
         "--before",
         type=Path,
         metavar="FILE",
-        help="what --json printed of another version, shown beside",
+        help="what --numbers wrote of another version, shown beside",
     )
     parser.add_argument(
         "--write", type=Path, metavar="PAGE", help="a page to put the table into"
