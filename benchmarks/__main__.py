@@ -82,14 +82,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as error:
         return complain(str(error))
     benchmark = benchmarks[name]
-    is_help = any(word in ("-h", "--help") for word in options)
     missing = benchmark.missing_modules()
-    if missing and not is_help:
+    if missing:
+        if asks_for_help(options):
+            print(benchmark.documentation)
         return complain(
             f"'{name}' needs {', '.join(missing)}, which Python does not find:"
             f" {install_command(missing)}"
         )
     return run(benchmark, options, json_file)
+
+
+def asks_for_help(options: Sequence[str]) -> bool:
+    """Tell whether the options ask for the help."""
+    return "-h" in options or "--help" in options
 
 
 def run(benchmark: Benchmark, options: Sequence[str], json_file: Path | None) -> int:

@@ -55,10 +55,15 @@ class Benchmark:
         return ".".join(self.path.relative_to(HERE).with_suffix("").parts)
 
     @property
+    def documentation(self) -> str:
+        """The documentation of its file, which is read without importing it."""
+        tree = ast.parse(self.path.read_text(encoding="utf-8"))
+        return ast.get_docstring(tree) or ""
+
+    @property
     def subject(self) -> str:
         """What it measures: the first sentence of its documentation."""
-        tree = ast.parse(self.path.read_text(encoding="utf-8"))
-        paragraph = (ast.get_docstring(tree) or "").split("\n\n")[0]
+        paragraph = self.documentation.split("\n\n")[0]
         return " ".join(paragraph.split()).rstrip(".")
 
     def missing_modules(self) -> list[str]:
