@@ -106,9 +106,8 @@ def run(benchmark: Benchmark, options: Sequence[str], json_file: Path | None) ->
         code = call_main(benchmark, options)
         if code == USAGE_ERROR and benchmark.needs:
             print(f"'{benchmark.name}' needs: {benchmark.needs}.", file=sys.stderr)
-        if code != USAGE_ERROR and not any(
-            word in ("-h", "--help") for word in options
-        ):
+        tables = markdown_tables(transcript.text)
+        if tables:
             print(f"\n{machine_line()}")
     if json_file is not None and code != USAGE_ERROR:
         record = {
@@ -117,7 +116,7 @@ def run(benchmark: Benchmark, options: Sequence[str], json_file: Path | None) ->
             "exit_code": code,
             "seconds": round(time.monotonic() - began, 1),
             "machine": describe_machine(),
-            "tables": markdown_tables(transcript.text),
+            "tables": tables,
         }
         text = json.dumps(record, indent=1, ensure_ascii=False)
         json_file.write_text(f"{text}\n", encoding="utf-8")
@@ -224,4 +223,8 @@ def complain(sentence: str, code: int = USAGE_ERROR) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except BrokenPipeError:  # the reader has seen enough: `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

@@ -339,7 +339,7 @@ def _labels(jobs: Jobs, component: str) -> str:
 
 
 def _file_keys(paths: Sequence[str]) -> dict[str, str]:
-    """Return the keys of files in a ConfigMap, by path: unique, of letters, digits, dots, dashes."""
+    """Return a key for each file in a ConfigMap: letters, digits, dots and dashes, unique."""
     keys: dict[str, str] = {}
     for path in paths:
         key = re.sub(r"[^A-Za-z0-9._-]+", "-", path.replace("/", "--"))[-200:]
