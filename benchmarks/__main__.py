@@ -28,7 +28,13 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 sys.path.append(str(HERE.parent / "src"))
 
-from catalogue import Benchmark, install_command, read_catalogue  # noqa: E402
+from catalogue import (  # noqa: E402
+    CORE_MODULES,
+    Benchmark,
+    install_command,
+    missing_modules,
+    read_catalogue,
+)
 from measuring import Table, describe_machine, machine_line  # noqa: E402
 
 USAGE_ERROR = 2
@@ -82,15 +88,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as error:
         return complain(str(error))
     benchmark = benchmarks[name]
-    missing = benchmark.missing_modules()
-    if missing:
-        if asks_for_help(options):
-            print(benchmark.documentation)
-        return complain(
-            f"'{name}' needs {', '.join(missing)}, which Python does not find:"
-            f" {install_command(missing)}"
-        )
-    return run(benchmark, options, json_file)
+    is_help = asks_for_help(options)
+    missing = missing_modules(CORE_MODULES if is_help else benchmark.needed_modules)
+    if not missing:
+        return run(benchmark, options, json_file)
+    if is_help:
+        print(benchmark.documentation)
+    return complain(
+        f"'{name}' needs {', '.join(missing)}, which Python does not find:"
+        f" {install_command(missing)}"
+    )
 
 
 def asks_for_help(options: Sequence[str]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -66,9 +67,15 @@ class Benchmark:
         paragraph = self.documentation.split("\n\n")[0]
         return " ".join(paragraph.split()).rstrip(".")
 
-    def missing_modules(self) -> list[str]:
-        """Return the modules that it needs and that are not installed."""
-        return [name for name in (*CORE_MODULES, *self.modules) if not find_spec(name)]
+    @property
+    def needed_modules(self) -> tuple[str, ...]:
+        """All modules that have to be installed."""
+        return (*CORE_MODULES, *self.modules)
+
+
+def missing_modules(names: Iterable[str]) -> list[str]:
+    """Return those of the modules that are not installed."""
+    return [name for name in names if not find_spec(name)]
 
 
 def read_catalogue() -> dict[str, Benchmark]:
