@@ -44,7 +44,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agents_model import N_REQUESTS, SOLUTION, STEPS
-from measuring import option_parser
+from measuring import option_parser, started_server
 from overhead import INSPECT_OFFLINE, command_of_tree
 from peers import INSPECT, OURS
 
@@ -349,17 +349,9 @@ def playing(options: argparse.Namespace) -> Iterator[str]:
         path = Path(name, "rows.jsonl")
         write_rows(path, rows())
         interpreter = sys.executable if options.tree else str(OURS.python)
-        server = subprocess.Popen(
-            [interpreter, str(HERE / "agents_model.py"), str(path)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            assert server.stdout is not None
-            yield f"http://127.0.0.1:{int(server.stdout.readline())}"
-        finally:
-            server.terminate()
-            server.wait()
+        command = [interpreter, str(HERE / "agents_model.py"), str(path)]
+        with started_server(command) as (_, address):
+            yield address
 
 
 def fetch(url: str, *, forget: bool = False) -> dict[str, int]:

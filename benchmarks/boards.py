@@ -44,7 +44,7 @@ from scipy.special import ndtri
 from scipy.stats import binom, multivariate_normal
 
 from decision_questions.methods import ALPHA, holm
-from decision_questions.pages import add_output_options, write_page
+from decision_questions.pages import add_output_options, write_numbers, write_page
 from evalwright.analysis.ranking import Ranking, rank
 from evalwright.runs.measures import Matrix, Measure
 
@@ -637,8 +637,7 @@ def main(words: Sequence[str] | None = None) -> int:
             "recorded": recorded,
             "boards": asdict(results),
         }
-        text = json.dumps(everything, indent=1)
-        options.numbers.write_text(f"{text}\n", encoding="utf-8")
+        write_numbers(options.numbers, everything)
     print("\n".join(lines))
     return 0
 

@@ -35,7 +35,7 @@ os.environ.setdefault(
 
 import numpy as np
 
-from decision_questions.pages import add_output_options, write_page
+from decision_questions.pages import add_output_options, write_numbers, write_page
 from decision_questions.product import Verdict
 from decision_questions.questions import Question, all_questions
 
@@ -257,8 +257,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if options.numbers:
         questions = [asdict(counts) for counts in tallies]
         numbers = {"summary": summary(tallies), "questions": questions}
-        text = json.dumps(numbers, indent=1)
-        options.numbers.write_text(f"{text}\n", encoding="utf-8")
+        write_numbers(options.numbers, numbers)
     print("\n".join(lines))
     return 0
 

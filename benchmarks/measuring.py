@@ -9,6 +9,10 @@ import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aiohttp import web
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -74,6 +78,19 @@ def started_server(command: Sequence[str]) -> Iterator[tuple[int, str]]:
     finally:
         process.terminate()
         process.wait()
+
+
+async def serve_forever(app: web.Application) -> None:
+    """Serve an application on a free port of this machine, which is printed, until it is ended."""
+    import asyncio
+
+    from aiohttp import web
+
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, backlog=1024).start()
+    print(runner.addresses[0][1], flush=True)
+    await asyncio.Event().wait()
 
 
 def describe_machine() -> dict[str, str | int]:

@@ -28,7 +28,13 @@ from pathlib import Path
 import aiohttp
 from aiohttp import web
 
-from measuring import Table, cpu_of_process, option_parser, started_server
+from measuring import (
+    Table,
+    cpu_of_process,
+    option_parser,
+    serve_forever,
+    started_server,
+)
 
 HERE = Path(__file__).resolve().parent
 TOKEN = "a-token-of-this-benchmark"
@@ -58,12 +64,7 @@ async def relay(target: str) -> None:
 
     app = web.Application(client_max_size=64 * 2**20)
     app.router.add_post("/{path:.*}", forward)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
-    await site.start()
-    print(runner.addresses[0][1], flush=True)
-    await asyncio.Event().wait()
+    await serve_forever(app)
 
 
 async def load(address: str, path: str, first: int, count: int, at_once: int) -> float:

@@ -1,7 +1,7 @@
 """The numbers of many small evaluations, recorded once with one state of the code and compared with
 another's, exactly.
 
-    python -m benchmarks recorded_numbers make FOLDER --source OLD/src [--shared DIR]
+    python -m benchmarks recorded_numbers make FOLDER --source OLD/src --shared DIR
     python -m benchmarks recorded_numbers check FOLDER --source NEW/src [--out DIR]
 
 `make` evaluates, and keeps store, runs and numbers in FOLDER. `check` does the same again from the
@@ -306,7 +306,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--shared",
         type=Path,
-        default=Path(__file__).resolve().parents[2] / "shared",
+        required=True,
         help="with data/hhem and parity/rows",
     )
     parser.add_argument("--out", type=Path, help="for `check`: where it works; kept")

@@ -5,8 +5,10 @@ place.
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 END = "<!-- end of rows -->"
 
@@ -48,3 +50,8 @@ def write_page(page: Path, name: str, lines: Sequence[str]) -> None:
         "\n".join([f"{above}{begin}", "", *lines, "", f"{end}{below}"]),
         encoding="utf-8",
     )
+
+
+def write_numbers(file: Path, numbers: Any) -> None:
+    """Write what `--before` reads."""
+    file.write_text(f"{json.dumps(numbers, indent=1)}\n", encoding="utf-8")
