@@ -24,7 +24,7 @@ from evalwright.reports.kubernetes_jobs import (
     kustomize_base,
     shards_file,
 )
-from support.command import records
+from support.command import ROOT, records
 from support.kubernetes import (
     VERSIONS,
     check_failure_policy,
@@ -51,7 +51,14 @@ WORDS = st.lists(
 )
 RUN = ["run", "factual-choice", "--model", "demo/small", "--name", "board"]
 OPTIONS = [
-    *("--image", "i", "--option", "nvidia.com/gpu=1", "--option", "memory=32Gi"),
+    *(
+        "--image",
+        "registry.example/evalwright:1",
+        "--option",
+        "nvidia.com/gpu=1",
+        "--option",
+        "memory=32Gi",
+    ),
     *("--toleration", "team=ml:NoSchedule", "--shared-memory", "8Gi"),
     *("--node-label", "cloud.google.com/gke-spot=true"),
 ]
@@ -208,6 +215,17 @@ def test_kustomize_mounts_the_files_that_the_command_needs(folder: Path) -> None
         if path not in (".env", "sets/unused.txt")
     }
     check(kustomize(folder / "base/postgres"))
+    overlay = (ROOT / "docs/reference/jobs.md").read_text(encoding="utf-8")
+    overlay = overlay.split("# file: overlay/kustomization.yaml")[1].split("```")[0]
+    (folder / "overlay").mkdir()
+    (folder / "overlay/kustomization.yaml").write_text(
+        overlay.replace("../board", "../base"), encoding="utf-8"
+    )
+    config_map, job = kustomize(folder / "overlay")
+    check([config_map, job])
+    assert config_map["metadata"]["namespace"] == "evaluations"
+    assert mount_files(job, config_map) == contents
+    assert job["spec"]["parallelism"] == 32
     written = [path for path in (folder / "base").rglob("*") if path.is_file()]
     assert not any("secret\n" in path.read_text(encoding="utf-8") for path in written)
     assert not any(
@@ -254,7 +272,7 @@ def test_files_have_a_limit() -> None:
     assert "kubectl apply -k" in str(small)
     assert "kubectl apply --server-side -k" in str(medium)
     large = {"a": b"", "b.jsonl": b"x" * (MAX_FILES_BYTES + 1)}
-    with pytest.raises(ConfigurationError, match=r"'b.jsonl' has 1,000,001"):
+    with pytest.raises(ConfigurationError, match=r"the largest is 'b.jsonl'"):
         kustomize_base(jobs, Pods("i"), large)
 
 
@@ -263,6 +281,7 @@ def test_files_have_a_limit() -> None:
     [
         ({"t.yaml": "dataset: {path: ../rows.jsonl}"}, ["t.yaml"], "files of the working folder only"),
         ({"t.yaml": ""}, ["../outside/t.yaml"], "files of the working folder only"),
+        ({"t.yaml": "dataset: {path: large.jsonl}", "large.jsonl": "x" * 1_000_000}, ["t.yaml"], "the largest is 'large.jsonl'"),
         ({"t.yaml": f"key: sk-{'a1B2' * 12}"}, ["t.yaml"], "form of a key"),
     ],
 )  # fmt: skip

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.secrets import find_key_prefix
-from evalwright.reports.kubernetes_jobs import MAX_FILES_BYTES
+from evalwright.reports.kubernetes_jobs import MAX_FILES_BYTES, check_size
 
 _YAML_SUFFIXES = (".yaml", ".yml")
 _MAX_PATH_CHARS = 1_000
@@ -32,7 +32,7 @@ def input_files(
 
     Raises:
         ConfigurationError: a file is outside of the working folder, has a key in it or cannot be
-            read, or there is no such file.
+            read, there is no such file, or the files are too large.
     """
     root = Path.cwd().resolve()
     waiting = [Path(text) for word in words for text in _texts(word) if _is_file(text)]
@@ -44,16 +44,13 @@ def input_files(
             raise ConfigurationError(f"--file {name}: there is no such file or folder.")
         waiting += _folder_files(path) if path.is_dir() else [path]
     contents: dict[str, bytes] = {}
-    n_bytes = 0
     while waiting:
         path = waiting.pop(0)
         relative = _relative_path(path, root)
         if relative in contents:
             continue
         contents[relative] = _read(path)
-        n_bytes += len(contents[relative])
-        if n_bytes > 10 * MAX_FILES_BYTES:  # refused anyway: do not read a whole disk
-            break
+        check_size(contents)
         if path.suffix in _YAML_SUFFIXES:
             waiting += _named_files(contents[relative], path.parent)
     return contents
@@ -145,7 +142,8 @@ def _relative_path(path: Path, root: Path) -> str:
 
 def _read(path: Path) -> bytes:
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(MAX_FILES_BYTES + 1)  # a larger file is refused anyway
     except OSError as error:
         raise ConfigurationError(
             f"'{path}' cannot be read: {error.strerror}."

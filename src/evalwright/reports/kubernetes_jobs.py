@@ -91,6 +91,11 @@ _COMMENT = """\
 # Start it again after a failure, and to send what is missing; what is stored is not sent twice:
 #      kubectl delete job {jobs} --ignore-not-found && {apply}"""
 
+_VOLUME_COMMENT = """
+# volume.yaml is not part of this base, so that no `kubectl delete -k` removes {content}.
+# Create the volume once:
+#      kubectl apply -f THIS_FOLDER/volume.yaml"""
+
 _POSTGRES_COMMENT = """\
 # A PostgreSQL server for trying workers. Do not use it in production.
 # It takes its password from PGPASSWORD in the secret {secret}, where EVALWRIGHT_STORE is
@@ -168,14 +173,7 @@ def kustomize_base(
         ConfigurationError: an argument cannot be in a job file, or the files are too large.
     """
     keys = _file_keys(list(input_files))
-    size = sum(map(len, input_files.values()))
-    if size > MAX_FILES_BYTES:
-        largest = max(input_files, key=lambda path: len(input_files[path]))
-        raise ConfigurationError(
-            f"The files of the evaluation have {size:,} bytes, and a ConfigMap holds"
-            f" {MAX_FILES_BYTES:,} ('{largest}' has {len(input_files[largest]):,}). Put"
-            " large files into the image, or name a data set of the hub in the task."
-        )
+    size = check_size(input_files)
     name = plain_name(jobs.name, MAX_NAME_CHARS[KUBERNETES])
     job_names = name if jobs.workers else f"{name} {name}-merge"
     server_side = "--server-side " if size > MAX_CLIENT_SIDE_BYTES else ""
@@ -184,6 +182,9 @@ def kustomize_base(
         apply=f"kubectl apply {server_side}-k THIS_FOLDER",
         jobs=job_names,
     )
+    if pods.claim:
+        content = "the runs" if jobs.workers else "the files and runs"
+        comment += _VOLUME_COMMENT.format(content=content)
     generator = ""
     if keys:
         lines = [f"      - files/{key}" for key in keys.values()]
@@ -211,6 +212,26 @@ def kustomize_base(
     if with_postgres:
         base |= _postgres_base(pods)
     return base
+
+
+def check_size(input_files: Mapping[str, bytes]) -> int:
+    """Return the size of files in bytes.
+
+    Args:
+        input_files: content of the files by path.
+
+    Raises:
+        ConfigurationError: a ConfigMap cannot hold them.
+    """
+    size = sum(map(len, input_files.values()))
+    if size > MAX_FILES_BYTES:
+        largest = max(input_files, key=lambda path: len(input_files[path]))
+        raise ConfigurationError(
+            f"The files of the evaluation have more than {MAX_FILES_BYTES:,} bytes, which is"
+            f" what a ConfigMap holds; the largest is '{largest}'. Put large files into the"
+            " image, or name a data set of the hub in the task."
+        )
+    return size
 
 
 def _workers_job(jobs: Jobs, pods: Pods, keys: Mapping[str, str]) -> str:
