@@ -101,7 +101,7 @@ def measure_speed(server: Server, options: argparse.Namespace) -> None:
     print("| processes | CPU ms a sample | wall s | samples a second |")
     print("|---|---|---|---|")
     for repeat in range(options.seeds):
-        for workers in (0, 1, 2, 4):
+        for workers in map(int, options.processes.split(",")):
             with tempfile.TemporaryDirectory() as place:
                 folder = Path(place)
                 with worker_trial(
@@ -150,6 +150,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--samples", type=int, default=1_500)
     parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--events", type=int, default=20)
+    parser.add_argument("--processes", default="0,1,2,4", help="0 is a plain run")
     options = parser.parse_args(arguments)
     parts = options.only.split(",")
     with running() as server:

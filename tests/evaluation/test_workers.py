@@ -262,14 +262,18 @@ def test_workers_make_runs_of_two_models_with_a_judge(
     write_tasks(tmp_path)
     with serving(edit=answered) as provider:
         done = typed(
-            *command(provider, "whole"),
+            *command(provider, "whole", "--limit", "13"),
             folder=tmp_path,
             extra={"EVALWRIGHT_HOME": "whole"},
         )
         assert done.code == 1, done.text
         extra = {"EVALWRIGHT_STORE": server.url()}
         workers = [
-            start_forked(command(provider, "shared", "--worker"), tmp_path, extra)
+            start_forked(
+                command(provider, "shared", "--limit", "13", "--worker"),
+                tmp_path,
+                extra,
+            )
             for _ in range(3)
         ]
         outputs = [process.communicate() for process in workers]

@@ -93,6 +93,11 @@ class SharedBudget(Budget):
             }
             await self.close()
 
+    def reopen(self) -> None:
+        """Spend again after the limit was reached, as others may have given something back."""
+        self.reached = ""
+        self._nothing_left = False
+
     async def close(self) -> None:
         """Give back what was not spent."""
         if self._allotments is not None and self._version:

@@ -23,7 +23,7 @@ from evalwright.engine.engine import Engine
 from evalwright.engine.shared_budget import SharedBudget
 from evalwright.engine.slices import SharedSlices, SliceCounts
 from evalwright.engine.store import Store
-from evalwright.engine.store_rows import MINE
+from evalwright.engine.store_rows import MINE, STORED
 from evalwright.evaluation.planning import Plan, PlannedRun
 from evalwright.evaluation.recording import Meter, Session, WorkOfAll
 from evalwright.evaluation.running import (
@@ -321,14 +321,19 @@ class RunWorker:
         """Wait for the run to be written; return whether this worker is to write it."""
         await self._give_back()
         outcome = await self._notes.claim(self._end_key)
-        if outcome != MINE:
+        if outcome not in (MINE, STORED):
             self._meter.state = f"waiting for the worker {process_of(outcome)} to write"
             outcome = await self._notes.claim_in_turn(self._end_key)
         return outcome == MINE
 
     async def _write_run(self) -> RunEnd:
-        """Make the ordinary run from the store, and write it."""
+        """Make the ordinary run from the store, and write it.
+
+        What other workers have given back of the budget pays for answers that are missing.
+        """
         place = self._place
+        if isinstance(place.budget, SharedBudget):
+            place.budget.reopen()
         try:
             async with self._turn:
                 (written,) = await run_all(
