@@ -88,7 +88,7 @@ def one_long(text: Text) -> list[LogLikelihood]:
         (examples_of_all, 4, 3, 1.08),
         (own_contexts, 2, 0, 1.02),
         (own_contexts, 4, 0, 1.02),
-        (unequal, 2, 3, 1.05),
+        (unequal, 2, 3, 1.06),
         (unequal, 4, 6, 1.12),
         (one_long, 4, 0, 1.05),
     ],
@@ -105,7 +105,7 @@ def test_little_is_computed_twice_and_all_end_together(
     text = Text()
     requests = text.shuffled(make(text))
     pairs = [
-        (text.tokens(request.context), text.tokens(request.continuation))
+        (text.tokens(str(request.context)), text.tokens(request.continuation))
         for request in requests
     ]
     groups = group_requests(requests, workers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -84,6 +85,8 @@ class ProcessWorker:
             stderr=self._errors,
             env={**os.environ, **self._environment},
             encoding="ascii",
+            # A group of its own, which ends with processes that its libraries start.
+            start_new_session=True,
         )
         self._tell(self._opening_message)
         reply = self._read()
@@ -112,6 +115,8 @@ class ProcessWorker:
         process = self._process
         self._process = None
         if process is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.kill()
             process.wait()
             for stream in (process.stdin, process.stdout):
