@@ -409,6 +409,32 @@ def without_answers(report: Any) -> Any:
     }
 
 
+def run_parts(
+    parts: Sequence[str], options: Options, out: Path, minutes: float, peer_path: str
+) -> dict[str, PartOutcome]:
+    """Run the parts one after the other; what is known is written after each."""
+    out.mkdir(parents=True, exist_ok=True)
+    log = out / "gpu.log"
+    log.write_bytes(b"")
+    until = time.monotonic() + 60 * minutes
+    outcomes: dict[str, PartOutcome] = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        for part in parts:
+            limit = min(LIMIT_SECONDS[part], until - time.monotonic())
+            outcome = PartOutcome({}, "no time was left", 0.0, 0.0)
+            if limit >= 1:
+                outcome = run_part(
+                    part, Path(temporary), options, limit, log, peer_path
+                )
+            outcomes[part] = outcome
+            write_reports(out, outcomes, options)
+            ending = outcome.problem or "done"
+            print(f"{part}: {ending}, {outcome.seconds:.1f} s", flush=True)
+            if part == "make" and outcome.problem:
+                break
+    return outcomes
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """See the module."""
     parser = argparse.ArgumentParser(
@@ -432,40 +458,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         parser.error(f"{unknown[0]!r} is no part; there are {', '.join(LIMIT_SECONDS)}")
 
-    out: Path = parsed["out"]
-    out.mkdir(parents=True, exist_ok=True)
-    log = out / "gpu.log"
-    log.write_bytes(b"")
-    until = time.monotonic() + 60 * parsed["minutes"]
-    outcomes: dict[str, PartOutcome] = {}
-    with tempfile.TemporaryDirectory() as temporary:
-        for part in parts:
-            limit = min(LIMIT_SECONDS[part], until - time.monotonic())
-            if limit < 1:
-                outcomes[part] = PartOutcome({}, "no time was left", 0.0, 0.0)
-            else:
-                outcomes[part] = run_part(
-                    part, Path(temporary), options, limit, log, parsed["peer_path"]
-                )
-            write_reports(out, outcomes, options)
-            outcome = outcomes[part]
-            print(
-                f"{part}: {outcome.problem or 'done'}, {outcome.seconds:.1f} s",
-                flush=True,
-            )
-            if part == "make" and outcome.problem:
-                break
+    outcomes = run_parts(
+        parts, options, parsed["out"], parsed["minutes"], parsed["peer_path"]
+    )
     print(render(outcomes, options))
-    comparisons = compare_numbers(outcomes)
-    was_compared = any(comparison.difference is not None for comparison in comparisons)
-    differs = [
-        comparison.text
-        for comparison in comparisons
-        if comparison.difference is not None and not comparison.holds
+    comparisons = [
+        comparison
+        for comparison in compare_numbers(outcomes)
+        if comparison.difference is not None
     ]
-    for text in differs:
-        print(f"Numbers differ: {text}")
-    return 0 if was_compared and not differs else 1
+    differing = [comparison for comparison in comparisons if not comparison.holds]
+    for comparison in differing:
+        print(f"Numbers differ: {comparison.text}")
+    return 0 if comparisons and not differing else 1
 
 
 if __name__ == "__main__":

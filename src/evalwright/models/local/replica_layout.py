@@ -43,7 +43,7 @@ class ReplicaLayout:
         groups: for each replica its devices; an empty group computes on a share of the cores.
         environments: for each replica the variables that show it only its devices.
         model_arguments: arguments of the model that follow from the layout.
-        cores: cores of each replica without a device.
+        cores: the share of each replica in the cores.
         narrowed_by: the setting that hides further devices; "" if there is none.
     """
 
@@ -93,6 +93,32 @@ def lay_out_replicas(
     Raises:
         ConfigurationError: the arguments do not fit each other or this machine.
     """
+    replicas, per_replica = _checked_counts(settings)
+    _check_arguments(name, arguments, settings, options)
+    chosen = _choose_devices(arguments, settings.devices, options, available)
+    if not chosen:
+        return _lay_out_on_cores(settings, replicas, per_replica, cores)
+    size = _group_size(arguments, settings, chosen)
+    _check_group(name, size, options, chosen)
+    if settings.devices is not None:
+        _check_all_used(settings.devices, replicas, chosen, size)
+    groups = [
+        tuple(chosen[start : start + size])
+        for start in range(0, len(chosen) - size + 1, size)
+    ]
+    count = len(groups) if replicas is None else replicas
+    spread = [groups[index % len(groups)] for index in range(count)]
+    return ReplicaLayout(
+        groups=tuple(spread),
+        environments=tuple(available.environment(group) for group in spread),
+        model_arguments=_model_arguments(arguments, settings, options, available, size),
+        cores=max(1, int(cores) // count),
+        narrowed_by=available.narrowed_by,
+    )
+
+
+def _checked_counts(settings: ReplicaSettings) -> tuple[int | None, int | None]:
+    """Return the numbers of replicas, and of devices of each; None for what is not set."""
     replicas = checks.whole_number("replicas", settings.replicas)
     if replicas is not None and replicas > MAX_REPLICAS:
         raise ConfigurationError(
@@ -102,46 +128,28 @@ def lay_out_replicas(
     per_replica = checks.whole_number(
         "devices_per_replica", settings.devices_per_replica
     )
-    _check_arguments(name, arguments, settings, options)
-    chosen = _choose_devices(name, arguments, settings.devices, options, available)
-    if not chosen:
-        if settings.devices is None and per_replica is None:
-            return _on_cores(replicas or 1, cores)
-        if per_replica is not None:
-            raise ConfigurationError(
-                f"devices_per_replica={per_replica} has no effect: {_nothing_here()}."
-                " Leave it out."
-            )
-        return None if replicas is None else _on_cores(replicas, cores)
-    size = _group_size(
-        name,
-        arguments,
-        per_replica,
-        options,
-        chosen,
-        is_named=settings.devices is not None,
-    )
-    groups = [
-        tuple(chosen[start : start + size])
-        for start in range(0, len(chosen) - size + 1, size)
-    ]
-    if settings.devices is not None:
-        _check_all_used(settings.devices, replicas, chosen, size)
-    count = len(groups) if replicas is None else replicas
-    spread = [groups[index % len(groups)] for index in range(count)]
-    return ReplicaLayout(
-        groups=tuple(spread),
-        environments=tuple(available.environment(group) for group in spread),
-        model_arguments=_model_arguments(arguments, settings, options, available, size),
-        narrowed_by=available.narrowed_by,
-    )
+    return replicas, per_replica
 
 
-def _on_cores(replicas: int, cores: float) -> ReplicaLayout:
-    share = max(1, int(cores) // replicas)
+def _lay_out_on_cores(
+    settings: ReplicaSettings,
+    replicas: int | None,
+    per_replica: int | None,
+    cores: float,
+) -> ReplicaLayout | None:
+    """Divide the cores among replicas; None for `devices=all`, which is one process."""
+    if per_replica is not None:
+        raise ConfigurationError(
+            f"devices_per_replica={per_replica} has no effect: {_nothing_here()}. Leave"
+            " it out."
+        )
+    if replicas is None and settings.devices is not None:
+        return None
+    count = replicas or 1
+    share = max(1, int(cores) // count)
     return ReplicaLayout(
-        groups=((),) * replicas,
-        environments=({"OMP_NUM_THREADS": str(share)},) * replicas,
+        groups=((),) * count,
+        environments=({"OMP_NUM_THREADS": str(share)},) * count,
         model_arguments={},
         cores=share,
     )
@@ -204,7 +212,6 @@ def _uses_devices(options: Collection[str]) -> bool:
 
 
 def _choose_devices(
-    name: str,
     arguments: Mapping[str, Any],
     devices: Any,
     options: Collection[str],
@@ -268,19 +275,16 @@ def _unknown_device(name: str, available: Devices) -> UnknownName:
 
 
 def _group_size(
-    name: str,
     arguments: Mapping[str, Any],
-    per_replica: int | None,
-    options: Collection[str],
+    settings: ReplicaSettings,
     chosen: Sequence[Device],
-    *,
-    is_named: bool,
 ) -> int:
     """Return the number of devices of each replica.
 
     Raises:
-        ConfigurationError: the model cannot be spread so.
+        ConfigurationError: the arguments do not agree on it.
     """
+    per_replica = settings.devices_per_replica
     parallel = _tensor_parallel(arguments)
     if per_replica is not None and parallel not in (None, per_replica):
         raise ConfigurationError(
@@ -289,7 +293,7 @@ def _group_size(
             " one of them out."
         )
     if (
-        is_named
+        settings.devices is not None
         and per_replica is None
         and arguments.get("device_map") is not None
         and len(chosen) > 1
@@ -299,9 +303,15 @@ def _group_size(
             " devices_per_replica says over how many: add -M devices_per_replica=2, or"
             " leave out device_map."
         )
-    size = per_replica or parallel or 1
+    return per_replica or parallel or 1
+
+
+def _check_group(
+    name: str, size: int, options: Collection[str], chosen: Sequence[Device]
+) -> None:
+    """Raise ConfigurationError if the model cannot be spread over so many of the devices."""
     if size == 1:
-        return 1
+        return
     if not {"device_map", "tensor_parallel_size"} & set(options):
         raise ConfigurationError(
             f"'{name}' cannot be spread over several devices: leave out"
@@ -318,7 +328,6 @@ def _group_size(
             f" {'is' if len(chosen) == 1 else 'are'} {len(chosen)}"
             f" ({', '.join(device.name for device in chosen)})."
         )
-    return size
 
 
 def _tensor_parallel(arguments: Mapping[str, Any]) -> int | None:

@@ -267,7 +267,10 @@ def _count_unbuilt(source: Checkpoint) -> int:
         location = {"revision": source.revision, "subfolder": source.subfolder}
         arguments = {key: value for key, value in location.items() if value}
         config = AutoConfig.from_pretrained(
-            source.where, local_files_only=source.local, **arguments
+            source.where,
+            local_files_only=source.local,
+            trust_remote_code=False,  # else it would ask, and wait for an answer
+            **arguments,
         )
         model_class = (
             AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
