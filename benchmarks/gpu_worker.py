@@ -23,6 +23,8 @@ from typing import Any
 NEVER = "<<<never>>>"
 TEXT_VOCABULARY = 8000
 """Tokens of the trained tokenizer; the others of the vocabulary are made-up words."""
+SPARE_TOKENS = 16
+"""Places that are left for tokens that a tokenizer's class adds by itself."""
 SHAPES: dict[str, dict[str, Any]] = {
     "llama-1b": {
         "kind": "llama",
@@ -132,7 +134,7 @@ def make_tokenizer(folder: Path, vocabulary: int) -> None:
     core: Any = Tokenizer(models.BPE())
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(
-        vocab_size=min(vocabulary, TEXT_VOCABULARY),
+        vocab_size=min(vocabulary - SPARE_TOKENS, TEXT_VOCABULARY),
         special_tokens=["<s>", "</s>"],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
@@ -140,7 +142,8 @@ def make_tokenizer(folder: Path, vocabulary: int) -> None:
     core.train_from_iterator([draw_words(random.Random(0), 20_000)], trainer)
     state = json.loads(core.to_str())
     known = state["model"]["vocab"]
-    known |= {f"~{number}": number for number in range(len(known), vocabulary)}
+    filled = range(len(known), vocabulary - SPARE_TOKENS)
+    known |= {f"~{number}": number for number in filled}
     core = Tokenizer.from_str(json.dumps(state))
     core.decoder = decoders.ByteLevel()
     PreTrainedTokenizerFast(

@@ -82,6 +82,19 @@ def test_parts_measure_and_compare(tmp_path: Path) -> None:
     assert differing == ["hf and lm-eval-hf, letters"]
 
 
+def test_the_other_architecture_can_be_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tokenizer's class adds a token by itself."""
+    monkeypatch.setitem(
+        gpu_worker.SHAPES, "tiny", {**gpu_worker.SHAPES["tiny"], "kind": "qwen2"}
+    )
+    gpu_worker.make_model(tmp_path, TINY)
+    system = gpu_worker.open_ours("hf", tmp_path, {"dtype": "float32"})
+    [[log_likelihood, _]] = system.score([("bada", " zu")])
+    assert log_likelihood < 0
+
+
 def test_a_part_that_takes_too_long_loses_only_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
