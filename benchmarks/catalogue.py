@@ -19,6 +19,7 @@ EXTRAS = {
     "hypothesis": ".[dev]",
     "onnx": ".[dev]",
     "psycopg": ".[postgres]",
+    "pyarrow": ".[parquet]",
     "pytest": ".[dev]",
     "ray": ".[ray]",
     "statsmodels": ".[dev]",

@@ -1,6 +1,6 @@
 """What a warm run of 40 questions costs beyond loading a model and computing.
 
-    python benchmarks/fixed_cost.py [--model FOLDER] [--source FOLDER] [--source FOLDER]
+    python -m benchmarks fixed_cost [--model FOLDER] [--source FOLDER] [--source FOLDER]
         [--repeats 3] [--threads 1]
 
 Questions with four options are asked of a Llama of 135 million parameters with random weights (or

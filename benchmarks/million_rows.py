@@ -1,6 +1,6 @@
 """How long a run of a million rows takes until its first request, cold and warm.
 
-    python benchmarks/million_rows.py [--rows 1000000] [--formats jsonl,csv,parquet]
+    python -m benchmarks million_rows [--rows 1000000] [--formats jsonl,csv,parquet]
         [--source FOLDER] [--source FOLDER] [--repeats 3] [--limit N] [--folder DIR]
 
 A file of questions of about 500 bytes each is written, and evaluated with a model behind a server
