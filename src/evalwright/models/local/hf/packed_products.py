@@ -46,7 +46,7 @@ class PackedProducts:
             device == "cpu"
             and needed <= budget
             and bool(self._layers)
-            and _are_supported()
+            and are_supported()
         )
 
     def close(self) -> None:
@@ -91,7 +91,7 @@ def _is_plain_linear(module: Any) -> bool:
     )
 
 
-def _are_supported() -> bool:
+def are_supported() -> bool:
     """Return whether this processor and this release of torch have such products."""
     return (
         platform.machine() in _X86

@@ -83,8 +83,8 @@ class StepAttention:
         shape = (rows, key.shape[1], heads // key.shape[1], width)
         scaled = query.reshape(shape) * (width**-0.5 if scaling is None else scaling)
         attended = torch.empty(shape, dtype=value.dtype, device=value.device)
-        before = None
-        before_score = None
+        before: Tensor = None
+        before_score: Tensor = None
         if stored is not None:
             before, before_score = attend_to_stored(query, stored, scaling)
             before = before.reshape(shape)
