@@ -90,6 +90,21 @@ def every_set(folder: Path, count: int, tokens: int) -> dict[str, list[Request]]
     return {"shared": shared, "own": own_shots, "ends": ends, "stops": stops}
 
 
+def name_all_tokens(model: Path, vocab: int) -> None:
+    """Give every token of the vocabulary a text, so that answers can be compared.
+
+    A random model mostly writes tokens that the trained tokenizer lacks.
+    """
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    # Private-use characters, which occur in no prompt.
+    tokenizer.add_tokens(
+        [f"\ue000{token}\ue001" for token in range(len(tokenizer), vocab)]
+    )
+    tokenizer.save_pretrained(model)
+
+
 def best_batch_size(
     model: Path, requests: list[Request], folder: Path, options: argparse.Namespace
 ) -> tuple[str, dict[str, float]]:
@@ -206,6 +221,7 @@ def main() -> None:
             options.layers,
             options.real,
         )
+        name_all_tokens(model, options.vocab)
         rate = matmul_rate(options.threads)
         print(
             f"Llama of {options.layers} layers, hidden {options.hidden}, vocabulary"
