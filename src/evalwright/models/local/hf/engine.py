@@ -107,13 +107,14 @@ class TransformersAnswering(Answering):
         )
         self._reader = reader
         self._checks = checks
+        self._memory = options.memory
 
     @cached_property
     def decoder(self) -> GenerationLoop | None:
         """The loop that generates answers, made when it is first needed."""
         if self._reader is None:
             return None
-        return GenerationLoop(self.loaded, self._reader, self._checks)
+        return GenerationLoop(self.loaded, self._reader, self._checks, self._memory)
 
     def image_job(self, request: Generate) -> Job:
         """Make the job of a prompt with images, whose tokens are made when it is generated."""

@@ -71,7 +71,7 @@ class LogitReader:
         config = text_config(model)
         self.vocabulary = int(config.vocab_size)
         self._finish = _logit_transform(config)
-        self._by_blocks = type(self._head) is torch.nn.Linear and not _has_hooks(
+        self._by_blocks = type(self._head) is torch.nn.Linear and not has_hooks(
             self._head
         )
         self.sliced = self._has_separate_head(device, checks or ModelChecks())
@@ -356,7 +356,7 @@ class _QueuedReads(_Reads):
         self._add_up(top, logits)
 
 
-def _has_hooks(head: Any) -> bool:
+def has_hooks(head: Any) -> bool:
     """Return whether calling the module does more than its product (such as fetching weights)."""
     return bool(
         head._forward_hooks or head._forward_pre_hooks or hasattr(head, "_hf_hook")
