@@ -1,6 +1,6 @@
 """`hf/` and `vllm-local/` beside lm_eval's `hf` and `vllm` on one GPU, in one go of eight minutes.
 
-    python benchmarks/gpu.py [--minutes 8] [--out FOLDER] [--shape llama-1b|qwen-1.5b|tiny]
+    python -m benchmarks gpu [--minutes 8] [--out FOLDER] [--shape llama-1b|qwen-1.5b|tiny]
         [--device cuda] [--dtype bfloat16] [--parts make,rates,hf,...] [--peer-path FOLDER]
         [--questions 600] [--shots 1000] [--texts 200] [--contexts 600] [--prompts 96]
         [--tokens 128] [--sample 16] [--peer-batch 32]

@@ -1,7 +1,7 @@
 """How fast the clients are against one server, side by side: a bare aiohttp loop, evalwright,
 inspect_ai, lm_eval.
 
-    python benchmarks/remote.py [--at-once 64,128,512] [--seconds 20] [--repeats 3]
+    python -m benchmarks remote [--at-once 64,128,512] [--seconds 20] [--repeats 3]
         [--only plain,refuses,...] [--systems bare,evalwright,inspect_ai,lm_eval]
         [--trees BEFORE/src AFTER/src]
 

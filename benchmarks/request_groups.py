@@ -1,6 +1,6 @@
 """How many tokens replicas compute twice, and how evenly they are busy.
 
-    python benchmarks/request_groups.py [--workers 2,4,8]
+    python -m benchmarks request_groups [--workers 2,4,8]
 
 Sets of requests are divided as `-M replicas=N` or `devices=all` does, and each group's different
 tokens are counted with the prefix tree that scores it. Tokens are words. `computed`: tokens of all
