@@ -30,6 +30,7 @@ def test_several_processes_are_told_how_to_share_the_samples(
         check_one_process("-M device_map=auto", environment)
     message = str(raised.value)
     for way in (
+        "add --worker to `evalwright run`",
         "--shard auto",
         "evalwright runs merge",
         "-M devices=all",

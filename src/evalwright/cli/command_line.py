@@ -59,7 +59,7 @@ COMMANDS = {
     ),
     "jobs": (
         "jobs:jobs",
-        "Print job files that run an evaluation in shards on a cluster.",
+        "Print job files that run an evaluation on a cluster, by workers or in shards.",
     ),
     "doctor": (
         "doctor:doctor",

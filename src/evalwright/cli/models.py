@@ -211,6 +211,8 @@ def check(
             ]
         for key, fact in description.items():
             echo(f"{key:<14} {_format_fact(fact)}".rstrip())
+    if model_under_test.remark and "replica_devices" not in description:
+        echo(model_under_test.remark, error=True)
     return 0
 
 

@@ -81,11 +81,11 @@ def check_one_process(
     raise ConfigurationError(
         f"This is process {process.rank or '?'} of {process.count} that were launched"
         f" together ({process.variable}={process.count}), and each would run the whole"
-        " evaluation. To have them make it together, add --worker. To have each run its"
-        " share of the samples, add --shard auto and"
-        " --name NAME (in Python shard='auto'), and put the parts together with"
-        " `evalwright runs merge NAME`. Or start one process, without `accelerate"
-        f" launch`, `torchrun`, `mpirun` or `srun --ntasks`: {copies} puts a copy of a"
-        f" local model on each device, and {spread} spreads one copy over all devices."
+        " evaluation. Start one process, without `accelerate launch`, `torchrun`,"
+        f" `mpirun` or `srun --ntasks`: {copies} puts a copy of a local model on each"
+        f" device, and {spread} spreads one copy over all devices. To have several"
+        " processes make one run, add --worker to `evalwright run`. To have each run its"
+        " share of the samples, add --shard auto and --name NAME (in Python"
+        " shard='auto'), and put the parts together with `evalwright runs merge NAME`."
         f" Where {process.variable} was not set by a launcher, unset it."
     )

@@ -262,6 +262,23 @@ def _flatten(value: Any) -> list[Any]:
     )
 
 
+_COPIES_HINT = "-M devices=all puts a copy of the model on each device."
+_PLACEMENT_HINTS = {
+    "parallelize": (
+        "-M device_map=auto spreads one copy of the model over all devices; -M"
+        " devices=all puts a copy on each."
+    ),
+    "data_parallel_size": _COPIES_HINT,
+    "num_processes": _COPIES_HINT,
+    "tensor_parallel_size": (
+        "-M device_map=auto spreads the layers over all devices; 'vllm-local' models have"
+        " tensor parallelism."
+    ),
+    "max_memory_per_gpu": 'Use -M max_memory=\'{"0": "20GiB"}\' with -M device_map=auto.',
+}
+"""What models of transformers have in place of arguments of lm-evaluation-harness and others."""
+
+
 def _check_arguments(provider: str, options: Mapping[str, Any]) -> None:
     allowed = [*_BACKENDS.options(provider), *REPLICAS]
     for name in options:
@@ -273,6 +290,9 @@ def _check_arguments(provider: str, options: Mapping[str, Any]) -> None:
         if name not in allowed:
             refused = getattr(_BACKENDS.get(provider), "refused", ())
             works = [argument for argument in allowed if argument not in refused]
+            if name in _PLACEMENT_HINTS and "device_map" in allowed:
+                kind = f"argument of '{provider}' models"
+                raise UnknownName(kind, name, (), _PLACEMENT_HINTS[name])
             raise _unknown_argument(f"argument of '{provider}' models", name, works)
 
 

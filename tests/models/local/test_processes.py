@@ -164,6 +164,8 @@ def test_a_model_that_cannot_be_loaded_says_why(tmp_path: Path, tiny: str) -> No
         ("demo/small", {"replicas": "auto"}, "-M devices=all"),
         ("demo/small", {"devices": "all"}, "which computes on the CPU"),
         ("openai/m", {"devices": "all"}, "which a server computes"),
+        ("hf/m", {"parallelize": True}, "-M device_map=auto spreads one copy"),
+        ("hf/m", {"data_parallel_size": 4}, "-M devices=all puts a copy"),
         (
             "openai/m",
             {"devices": "all", "replicas": "http://a/v1,http://b/v1"},

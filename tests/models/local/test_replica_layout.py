@@ -24,6 +24,7 @@ from evalwright.models.registry import open_model
 from support.command import environment
 from support.drivers import write_nvidia
 from support.tiny_models import make_tiny_model
+from support.typed import typed
 
 GIB = 2**30
 HF = ("device", "device_map")
@@ -242,3 +243,5 @@ def test_all_devices_of_a_machine_without_any_are_its_cpu(tiny: Path) -> None:
     assert "one process on the CPU" in model.remark
     assert model.fingerprint == alone.fingerprint
     assert not model.replicas
+    checked = typed("models", "check", f"hf/{tiny}", "-M", "devices=all")
+    assert "one process on the CPU" in checked.err
