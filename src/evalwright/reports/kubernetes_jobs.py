@@ -234,6 +234,12 @@ def check_size(input_files: Mapping[str, bytes]) -> int:
     return size
 
 
+_FILES_COMMENT = (
+    "            # Without subPath the files would be links through a hidden folder, which"
+    " Evalwright does not follow.\n"
+)
+
+
 def _workers_job(jobs: Jobs, pods: Pods, keys: Mapping[str, str]) -> str:
     """Write the Job of the workers."""
     name = plain_name(jobs.name, MAX_NAME_CHARS[KUBERNETES])
@@ -261,6 +267,7 @@ def _workers_job(jobs: Jobs, pods: Pods, keys: Mapping[str, str]) -> str:
         "RETRIES": str(max(6, 2 * jobs.workers)),
         "RUN": _yaml_list(jobs.command),
         "FILES": files_volume,
+        "FILES_COMMENT": _FILES_COMMENT if keys else "",
         "FILES_MOUNT": ", subPath: files, readOnly: true" if keys else "",
         "RUNS": runs_volume,
     }
