@@ -144,13 +144,15 @@ def _timed(trial: Trial, workers: int) -> tuple[float, float]:
 def main(arguments: list[str] | None = None) -> None:
     """Run the parts that the arguments name."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", default="kills,speed")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--only", default="kills,speed", help="kills, speed or both")
+    parser.add_argument("--seeds", type=int, default=3, help="trials with kills")
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--samples", type=int, default=1_500)
-    parser.add_argument("--workers", type=int, default=8)
-    parser.add_argument("--events", type=int, default=20)
-    parser.add_argument("--processes", default="0,1,2,4", help="0 is a plain run")
+    parser.add_argument("--samples", type=int, default=1_500, help="of each trial")
+    parser.add_argument("--workers", type=int, default=8, help="of each trial")
+    parser.add_argument("--events", type=int, default=20, help="kills, stops and pauses")
+    parser.add_argument(
+        "--processes", default="0,1,2,4", help="for speed; 0 is a plain run"
+    )
     options = parser.parse_args(arguments)
     parts = options.only.split(",")
     with running() as server:
