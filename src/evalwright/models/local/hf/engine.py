@@ -96,7 +96,9 @@ class TransformersAnswering(Answering):
         self._batcher: BatchRunner[Response | Failure] = BatchRunner(
             rows, 1 << 62 if rows else writing
         )
-        self.decoder = None if reader is None else GenerationLoop(loaded, reader)
+        self.decoder = (
+            None if reader is None else GenerationLoop(loaded, reader, options.memory)
+        )
 
     def image_job(self, request: Generate) -> Job:
         """Make the job of a prompt with images, whose tokens are made when it is generated."""

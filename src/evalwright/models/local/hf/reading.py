@@ -70,7 +70,7 @@ class LogitReader:
         config = text_config(model)
         self.vocabulary = int(config.vocab_size)
         self._finish = _logit_transform(config)
-        self._by_blocks = type(self._head) is torch.nn.Linear and not _has_hooks(
+        self._by_blocks = type(self._head) is torch.nn.Linear and not has_hooks(
             self._head
         )
         self.sliced = self._can_slice(device)
@@ -303,7 +303,7 @@ class _Reads:
         return values.tolist(), (self._leads & (self._picked == highest)).tolist()
 
 
-def _has_hooks(head: Any) -> bool:
+def has_hooks(head: Any) -> bool:
     """Return whether calling the module does more than its product (such as fetching weights)."""
     return bool(
         head._forward_hooks or head._forward_pre_hooks or hasattr(head, "_hf_hook")
