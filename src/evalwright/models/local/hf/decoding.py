@@ -18,11 +18,7 @@ import torch
 from evalwright.core.errors import Failure
 from evalwright.core.responses import Response
 from evalwright.models.local.answering import Job
-from evalwright.models.local.hf.batching import (
-    Tensor,
-    is_out_of_memory,
-    packed_budget,
-)
+from evalwright.models.local.hf.batching import Tensor, is_out_of_memory
 from evalwright.models.local.hf.loading import Loaded
 from evalwright.models.local.hf.packed_products import PackedProducts
 from evalwright.models.local.hf.quiet import quiet
@@ -62,15 +58,13 @@ class GenerationLoop:
     Args:
         loaded: the model.
         reader: computes its logits.
-        memory: bytes that may be used beside the model; None for what is free.
+        products: computes its products with packed weights.
     """
 
     def __init__(
-        self, loaded: Loaded, reader: LogitReader, memory: int | None = None
+        self, loaded: Loaded, reader: LogitReader, products: PackedProducts
     ) -> None:
-        self.products = PackedProducts(
-            loaded.model, loaded.device, packed_budget(loaded.device, memory)
-        )
+        self.products = products
         self.forward = TreeForward(loaded.model, reader, loaded.device)
         self.refusal = self.forward.refusal
         self._loaded = loaded

@@ -14,6 +14,7 @@ from evalwright.models.local.hf.batching import (
     BatchRunner,
     failure_of,
     generation_budget,
+    packed_budget,
     scoring_budget,
     stored_budget,
     text_config,
@@ -22,10 +23,11 @@ from evalwright.models.local.hf.decoding import GenerationLoop, families
 from evalwright.models.local.hf.generation import write, write_beams
 from evalwright.models.local.hf.loading import Loaded
 from evalwright.models.local.hf.options import HfOptions
+from evalwright.models.local.hf.packed_products import PackedProducts
 from evalwright.models.local.hf.quiet import logger
 from evalwright.models.local.hf.reading import LogitReader, PlainScorer, SidesReader
 from evalwright.models.local.hf.tree_forward import TreeForward
-from evalwright.models.local.hf.tree_scoring import TreeScorer
+from evalwright.models.local.hf.tree_scoring import TreeScorer, tokens_of_pass
 from evalwright.models.local.tokens import Pair, room_for_answer
 
 
@@ -64,6 +66,7 @@ class TransformersAnswering(Answering):
             device,
             loaded.start_tokens[:1],
         )
+        products = PackedProducts(model, device, packed_budget(device, options.memory))
         self.scorer: PlainScorer | TreeScorer = plain
         refusal = None
         if reader is None:
@@ -75,11 +78,12 @@ class TransformersAnswering(Answering):
                 TreeForward(model, reader, device),
                 reader,
                 plain,
-                tokens=scoring if device.startswith("cuda") else min(scoring, 2048),
+                tokens=min(scoring, tokens_of_pass(device)),
                 rows=rows,
                 stored=stored_budget(device, options.memory),
                 name=name,
                 insist=options.scoring == "tree",
+                products=products,
             )
         if refusal is not None:
             if options.scoring == "tree":
@@ -97,7 +101,7 @@ class TransformersAnswering(Answering):
             rows, 1 << 62 if rows else writing
         )
         self.decoder = (
-            None if reader is None else GenerationLoop(loaded, reader, options.memory)
+            None if reader is None else GenerationLoop(loaded, reader, products)
         )
 
     def image_job(self, request: Generate) -> Job:
