@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from evalwright.core.errors import (
     NO_TOKEN_LOG_PROBS,
@@ -369,8 +369,7 @@ def _reported_cost(data: Any, settings: Settings) -> float | None:
     return float(named) if is_valid else None
 
 
-@dataclass(frozen=True, slots=True)
-class Sampling:
+class Sampling(NamedTuple):
     """The sampling fields to send, after overrides and refusals; None or () for those left out."""
 
     max_tokens: int | None

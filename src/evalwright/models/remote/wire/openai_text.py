@@ -114,14 +114,20 @@ def with_sampling(
 ) -> dict[str, Any]:
     """Add the sampling fields and the model's extra fields to a body."""
     sampling = form.sampling(request, settings)
-    fields = {
-        settings.tokens_field: sampling.max_tokens,
-        "stop": list(sampling.stop) or None,
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        "seed": sampling.seed,
-    }
-    return form.merge_bodies({**body, **form.without_none(fields)}, settings.extra_body)
+    sampled = dict(body)
+    if sampling.max_tokens is not None:
+        sampled[settings.tokens_field] = sampling.max_tokens
+    if sampling.stop:
+        sampled["stop"] = list(sampling.stop)
+    if sampling.temperature is not None:
+        sampled["temperature"] = sampling.temperature
+    if sampling.top_p is not None:
+        sampled["top_p"] = sampling.top_p
+    if sampling.seed is not None:
+        sampled["seed"] = sampling.seed
+    if not settings.extra_body:
+        return sampled
+    return form.merge_bodies(sampled, settings.extra_body)
 
 
 def parse_chat(data: Any, request: Generate, settings: Settings) -> ReplyContent:
