@@ -197,26 +197,21 @@ class Pool:
         self, connection: aiohttp.connector.Connection
     ) -> bool:
         """Return whether a used connection stays silent until it may be reused; else end it."""
+        protocol: Any = connection.protocol
         silent = False
         try:
-            silent = await self._stays_silent(connection.protocol)
+            if not self.distrusts and protocol.is_open():
+                # What has come by now, the loop reads meanwhile, or it is found unread afterwards.
+                await asyncio.sleep(self._resting_seconds(protocol.idle_since))
+                silent = not self.distrusts and protocol.is_clean()
+            if not silent:
+                # The loop reads pending data, and the protocol sees whether it is more than an end.
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
         finally:
             if not silent:
                 connection.close()
         return silent
-
-    async def _stays_silent(self, protocol: Any) -> bool:
-        """Return whether no data arrives on a used connection before it is reused."""
-        if not self.distrusts and protocol.is_open():
-            # What has come by now, the loop reads meanwhile, or it is found unread afterwards.
-            await asyncio.sleep(self._resting_seconds(protocol.idle_since or 0.0))
-            if not self.distrusts and protocol.is_clean():
-                return True
-        for _ in range(2):
-            await asyncio.sleep(
-                0
-            )  # the loop reads pending data, and the protocol sees whether it is more than an end
-        return False
 
     def _resting_seconds(self, idle_since: float) -> float:
         """Return the seconds for which a connection must still be watched before it is reused."""

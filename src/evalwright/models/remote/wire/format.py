@@ -122,8 +122,10 @@ A new format's own field belongs here, or the size of its replies has no bound.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ReplyContent:
+_NO_USAGE = Usage()
+
+
+class ReplyContent(NamedTuple):
     """The content of a reply, in any format.
 
     Attributes:
@@ -142,7 +144,7 @@ class ReplyContent:
     text: str
     reasoning: str = ""
     finish: str = ""
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = _NO_USAGE
     model: Any = ""
     excused: bool = False
     may_be_empty: bool = False
