@@ -377,7 +377,7 @@ def _parse_integer(digits: str) -> int:
     return int(digits)
 
 
-_DECODER = json.JSONDecoder(parse_int=_parse_integer)
+_DECODER: Any = json.JSONDecoder(parse_int=_parse_integer)
 """Built once: building it takes as long as parsing a typical reply."""
 
 

@@ -21,7 +21,8 @@ def encode_function(encoder: JSONEncoder) -> Callable[[Any], str]:
         The function. It raises what `encode` raises.
     """
     make_encoder: Any = getattr(json.encoder, "c_make_encoder", None)
-    if make_encoder is None or encoder.indent is not None:
+    indent: Any = encoder.indent
+    if make_encoder is None or indent is not None:
         return encoder.encode
     iterencode = make_encoder(
         None,  # objects within themselves are noticed by their depth
