@@ -47,7 +47,9 @@ async def aiohttp_client(url: str, concurrency: int) -> AsyncIterator[Post]:
 async def pyreqwest_client(url: str, concurrency: int) -> AsyncIterator[Post]:
     """Open a client of pyreqwest."""
     pyreqwest = importlib.import_module("pyreqwest.client")
-    builder = pyreqwest.ClientBuilder().max_connections(concurrency).error_for_status(False)
+    builder = (
+        pyreqwest.ClientBuilder().max_connections(concurrency).error_for_status(False)
+    )
     async with builder.build() as client:
 
         async def post(body: dict[str, Any]) -> tuple[int, Any, str | None]:

@@ -75,9 +75,9 @@ def checked_score(
 
 def _with_plain_numbers(score: Score) -> Score:
     """Return the score for the record: numpy's numbers as Python's, truth values as 1 and 0."""
+    if not score.parts and type(score.value) is float:
+        return score  # as nearly all are
     numbers = [score.value, *score.parts.values()]
-    if all(type(number) is float or type(number) is int for number in numbers):
-        return score
     if not any(
         isinstance(number, bool) or hasattr(number, "dtype") for number in numbers
     ):

@@ -231,11 +231,8 @@ class Pool:
         if oldest.idle_since < self.now() - IDLE_SECONDS:
             self._idle.popleft().close()
 
-    async def _connection_for_request(self) -> aiohttp.connector.Connection:
-        """Return an idle connection, or open one.
-
-        aiohttp's own list of idle connections takes three times as long.
-        """
+    def _take_idle(self) -> aiohttp.connector.Connection | None:
+        """Return a connection that is kept and open; None if there is none."""
         oldest = self.now() - IDLE_SECONDS
         while self._idle:
             connection = self._idle.popleft()
@@ -243,13 +240,7 @@ class Pool:
             if protocol.is_open() and protocol.idle_since >= oldest:
                 return connection
             connection.close()
-        self._connecting += 1
-        try:
-            return await self._connector.connect(self._destination, [], self._timeout)
-        except TimeoutError as error:
-            raise aiohttp.ConnectionTimeoutError from error
-        finally:
-            self._connecting -= 1
+        return None
 
     def distrust(self) -> None:
         """Reuse no connection from now on."""
@@ -296,7 +287,17 @@ class Pool:
     ) -> Opened:
         """Send a request with encoded `headers`, and wait for the headers of the reply."""
         while True:
-            connection = await self._connection_for_request()
+            connection = self._take_idle()
+            if connection is None:
+                self._connecting += 1
+                try:
+                    connection = await self._connector.connect(
+                        self._destination, [], self._timeout
+                    )
+                except TimeoutError as error:
+                    raise aiohttp.ConnectionTimeoutError from error
+                finally:
+                    self._connecting -= 1
             protocol: Any = connection.protocol
             was_used = protocol.idle_since is not None
             if not was_used or await self._may_be_used_again(connection):
