@@ -60,6 +60,7 @@ class Model(ABC):
         carries: options beyond the usual ones that its requests may use, such as "top_k" or
             "images". Requests that use others are refused before anything is sent.
         replicas: the endpoints or processes that it is spread over.
+        remark: a sentence that the user should see before the first request; "" for none.
         echoes: whether it can return the tokens of a text that it scores, each with its
             log-probability.
     """
@@ -70,6 +71,7 @@ class Model(ABC):
     price: Price | None = None
     carries: frozenset[str] = frozenset()
     replicas: Sequence[Replica] = ()
+    remark: str = ""
     echoes: bool = False
     naming: str = "-M fingerprint=NAME"
     """How the user can name a model whose identity cannot be known."""

@@ -11,7 +11,12 @@ from evalwright.core.responses import Response
 from evalwright.models.arguments import one_of
 from evalwright.models.local.hardware.machine import find_machine
 from evalwright.models.local.hardware.presets import with_preset
-from evalwright.models.local.hf.fitting import Fit, choose_fit, model_size
+from evalwright.models.local.hf.fitting import (
+    Fit,
+    choose_fit,
+    model_size,
+    weight_bytes,
+)
 from evalwright.models.local.hf.options import (
     GENERATE_ARGUMENTS,
     SCORING,
@@ -486,6 +491,10 @@ class TransformersModel(LocalModel):
             f" known here (known: {known_formats}). Serve the model with vLLM or llama.cpp and"
             " evaluate that endpoint, which knows its form."
         )
+
+    def weight_bytes(self) -> int | None:
+        """Return how much memory the weights take at least; None if that is not known."""
+        return weight_bytes(self._source, self.options.dtype, self.options.quantisation)
 
     def reader(self) -> Reader:
         """Return how the model reads prompts; only the tokenizer is loaded."""

@@ -24,7 +24,7 @@ from transformers.cache_utils import DynamicCache
 from evalwright.models.local.hf import cascade
 from evalwright.models.local.hf.batching import Tensor, cache_bytes, text_config
 from evalwright.models.local.hf.quiet import quiet
-from evalwright.models.local.hf.reading import LogitReader
+from evalwright.models.local.hf.reading import LogitReader, to_device
 from evalwright.models.local.tree import Row
 
 _ATTENTION_LAYERS = {"full_attention", "sliding_attention", "chunked_attention"}
@@ -105,8 +105,8 @@ class TreeForward:
                 ids[line, start:end] = part.node.tokens
                 positions[line, start:end] = np.arange(part.node.start, part.node.end)
         inputs: dict[str, Any] = {
-            "input_ids": torch.from_numpy(ids).to(self.device),
-            "position_ids": torch.from_numpy(positions).to(self.device),
+            "input_ids": to_device(torch.from_numpy(ids), self.device),
+            "position_ids": to_device(torch.from_numpy(positions), self.device),
             "use_cache": keep or past.length > 0,
         }
         with torch.inference_mode():
@@ -158,10 +158,7 @@ class TreeForward:
     ) -> tuple[Tensor, Stored | None]:
         length = inputs["input_ids"].shape[1]
         if past.length or any(row.branches for row in rows):
-            seen = np.ones((len(rows), length, past.length + length), dtype=bool)
-            for row_index, row in enumerate(rows):
-                seen[row_index, :, past.length :] = visible(row, length)
-            inputs["attention_mask"] = self._mask(seen)[:, None]
+            inputs["attention_mask"] = self._portable_mask(rows, past.length, length)
         else:
             # Padding is on the right, where no token attends; so no mask is needed, and the fast
             # kernel is used.
@@ -215,8 +212,24 @@ class TreeForward:
             ]
         )
 
+    def _portable_mask(self, rows: Sequence[Row], before: int, length: int) -> Tensor:
+        """Return the mask of padded rows; what is stored before them is visible to all.
+
+        Only what differs is made on the CPU and copied.
+        """
+        seen = np.stack([visible(row, length) for row in rows])
+        mask = torch.zeros(
+            (len(rows), 1, length, before + length),
+            dtype=self.dtype,
+            device=self.device,
+        )
+        mask[:, 0, :, before:] = self._mask(seen)
+        return mask
+
     def _mask(self, seen: np.ndarray) -> Tensor:
-        return cascade.additive_mask(torch.from_numpy(seen).to(self.device), self.dtype)
+        return cascade.additive_mask(
+            to_device(torch.from_numpy(seen), self.device), self.dtype
+        )
 
     def stored_bytes(self, length: int) -> int:
         """Return the bytes of the keys and values of that many tokens."""
