@@ -1,7 +1,7 @@
 """The explorer with many samples in a real browser: first paint, filters, the first hit of a
 search, scrolling, the file's size.
 
-    python benchmarks/explorer.py [--samples 100000] [--folder DIR]
+    python -m benchmarks explorer [--samples 100000] [--folder DIR]
 
 The corpus is made, not collected, so that anybody has the same: a run of `--samples` answers of 1
 to 4 kB of text each (question and answer, in UTF-8 bytes, evenly spread), half English, a quarter
@@ -14,7 +14,7 @@ each language by itself. Each record is what a run writes: question, prompt (an 
 the question), answer, the reply once more, a score with its explanation, and metadata; so a text of
 a sample stands about twice in its line.
 
-    python benchmarks/explorer.py --served [--samples 1000000] [--text 80 420]
+    python -m benchmarks explorer --served [--samples 1000000] [--text 80 420]
 
 measures `evalwright view` instead, in a home of its own: the first opening reads all records, the
 second uses the index that the first made. Of both: seconds and the server's processor time until

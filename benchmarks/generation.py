@@ -1,7 +1,7 @@
 """Answers of a transformers model on a CPU, beside lm_eval's HFLM at its best batch size, in one
 run.
 
-    python benchmarks/generation.py --data FOLDER [--only shared,own,ends,stops] [--hidden 256]
+    python -m benchmarks generation --data FOLDER [--only shared,own,ends,stops] [--hidden 256]
         [--vocab 32000] [--layers 4] [--real] [--prompts 100] [--tokens 64] [--repeats 3]
         [--threads 2] [--clock wall] [--batch-size 16]
 

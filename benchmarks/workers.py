@@ -1,6 +1,6 @@
 """Workers of one run (`run --worker`): killed at random moments, and what they cost.
 
-    python benchmarks/workers.py [--only kills,speed] [--seeds 3] [--samples 1500] [--workers 8]
+    python -m benchmarks workers [--only kills,speed] [--seeds 3] [--samples 1500] [--workers 8]
         [--events 20]
 
 `kills`: workers share a PostgreSQL store and a budget, and ask a server that keeps a log and a

@@ -24,6 +24,7 @@ from evalwright.evaluation.configuration import ModelSpec
 if TYPE_CHECKING:
     from evalwright.evaluation.settings import Settings
     from evalwright.evaluation.worker_rounds import RunEnd
+    from evalwright.runs.callbacks import Callbacks
     from evalwright.runs.reader import Run
 
 
@@ -281,21 +282,9 @@ def _evaluate(
     log_file: str | None,
     as_json: bool,
 ) -> int:
-    """Carry out the settings, show the runs, and report how it ended."""
-    from evalwright.analysis.board import make_board
+    """Carry out the settings, show the runs, and report how they ended."""
     from evalwright.evaluation.evaluating import evaluate_settings, work_on_settings
     from evalwright.evaluation.running import run_blocking
-    from evalwright.reports.documents.summary import (
-        board_summary,
-        run_summary,
-        runs_summary,
-    )
-    from evalwright.reports.endings import (
-        judge_failed_throughout,
-        remarks,
-        unscored_sentences,
-        unsent_image_warnings,
-    )
     from evalwright.reports.progress import TerminalProgress
     from evalwright.runs.callbacks import Callbacks
     from evalwright.trackers import open_trackers
@@ -322,6 +311,29 @@ def _evaluate(
             )
         )
     runs = _visible_runs(outcomes) if settings.worker else outcomes
+    code = _conclude(runs, listeners, quiet=quiet, as_json=as_json)
+    lacks = settings.worker and not all(end.is_complete for end in outcomes)
+    return 1 if lacks else code
+
+
+def _conclude(
+    runs: Sequence[Run], listeners: Callbacks, *, quiet: bool, as_json: bool
+) -> int:
+    """Show finished runs, and report how they ended."""
+    # Loaded only now, so that the first request need not wait for what shows runs.
+    from evalwright.analysis.board import make_board
+    from evalwright.reports.documents.summary import (
+        board_summary,
+        run_summary,
+        runs_summary,
+    )
+    from evalwright.reports.endings import (
+        judge_failed_throughout,
+        remarks,
+        unscored_sentences,
+        unsent_image_warnings,
+    )
+
     if as_json:
         documents = []
     elif len(runs) > 1 and not runs[0].part:
@@ -339,8 +351,7 @@ def _evaluate(
     for remark in remarks(runs):
         say(remark)
     code = conclude(_spent(runs), unscored_sentences(runs), *listeners.faults)
-    lacks = settings.worker and not all(end.is_complete for end in outcomes)
-    return 1 if lacks or judge_failed_throughout(runs) else code
+    return 1 if judge_failed_throughout(runs) else code
 
 
 def _visible_runs(ends: Sequence[RunEnd]) -> list[Run]:

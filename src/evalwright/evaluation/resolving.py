@@ -365,13 +365,15 @@ def run_identity(
 def _remarks(refusals: Sequence[str], candidates: Sequence[Candidate]) -> Iterator[str]:
     """Yield what to say before the first request.
 
-    It is about arguments, about data, and about models whose identity is unknown.
+    It is about arguments, about data, about replicas, and about models whose identity is unknown.
     """
     about_data = " ".join(filter(None, [*refusals, candidates[0].remarks]))
     if about_data:
         yield about_data
     by_name = {candidate.model.name: candidate.model for candidate in candidates}
     for model in by_name.values():
+        if model.remark:
+            yield model.remark
         if not model.is_known:
             yield (
                 f"It cannot be known what answers behind '{model.name}', so its"

@@ -20,6 +20,7 @@ from evalwright.core.responses import Response
 from evalwright.models.local.answering import Job
 from evalwright.models.local.hf.batching import Tensor, is_out_of_memory
 from evalwright.models.local.hf.loading import Loaded
+from evalwright.models.local.hf.model_checks import ModelChecks
 from evalwright.models.local.hf.packed_products import PackedProducts
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.reading import LogitReader
@@ -59,13 +60,18 @@ class GenerationLoop:
         loaded: the model.
         reader: computes its logits.
         products: computes its products with packed weights.
+        checks: what earlier processes noted of this model.
     """
 
     def __init__(
-        self, loaded: Loaded, reader: LogitReader, products: PackedProducts
+        self,
+        loaded: Loaded,
+        reader: LogitReader,
+        products: PackedProducts,
+        checks: ModelChecks | None = None,
     ) -> None:
         self.products = products
-        self.forward = TreeForward(loaded.model, reader, loaded.device)
+        self.forward = TreeForward(loaded.model, reader, loaded.device, checks)
         self.refusal = self.forward.refusal
         self._loaded = loaded
         self._reader = reader

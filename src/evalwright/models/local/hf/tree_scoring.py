@@ -19,6 +19,7 @@ import torch
 from evalwright.core.errors import Failure, ModelError
 from evalwright.models.local.answering import PairScore
 from evalwright.models.local.hf.batching import BatchRunner, Tensor, is_out_of_memory
+from evalwright.models.local.hf.model_checks import ModelChecks
 from evalwright.models.local.hf.packed_products import PackedProducts
 from evalwright.models.local.hf.quiet import logger
 from evalwright.models.local.hf.reading import (
@@ -71,6 +72,13 @@ def tokens_of_pass(device: str) -> int:
         return 1 << 62
     wanted = 256 * int(torch.get_num_threads())
     return max(_CPU_PASS_TOKENS[0], min(wanted, _CPU_PASS_TOKENS[-1]))
+
+
+_COMPARISON = "tree scores"
+"""The check of scores of a prefix tree, in `ModelChecks`."""
+
+_PACKED_COMPARISON = "tree scores with packed weights"
+"""The same check of scores that are computed with packed weights."""
 
 
 class _UnsuitableModel(Exception):
@@ -164,6 +172,7 @@ class TreeScorer:
         insist: whether to raise ModelError instead of scoring in the plain way.
         products: computes the tree's products once many tokens have been scored; if None, the model
             does.
+        checks: what trying out this model has shown before.
     """
 
     def __init__(
@@ -178,6 +187,7 @@ class TreeScorer:
         name: str,
         insist: bool = False,
         products: PackedProducts | None = None,
+        checks: ModelChecks | None = None,
     ) -> None:
         self.forward = forward
         self._reader = reader
@@ -190,7 +200,9 @@ class TreeScorer:
         self._batcher: BatchRunner[IndexedScores] = BatchRunner(
             rows, tokens, passing=(_UnsuitableModel,)
         )
+        self._checks = checks or ModelChecks()
         self._compared: int | None = None
+        self._restore_comparison()
         self._tokens_given = self._tokens_computed = self._positions_read = 0
         if forward.refusal is not None:
             self._refuse(forward.refusal)
@@ -258,6 +270,7 @@ class TreeScorer:
                     yield taking[position], scored
                 return
             except _UnsuitableModel as error:
+                self._checks.note(self._comparison, None)
                 self._compared = None
                 if self._packed and self._products is not None:
                     self._products.close()
@@ -283,6 +296,7 @@ class TreeScorer:
         if tokens >= _MIN_PACKED_TOKENS:
             self._packed = True
             self._compared = None
+            self._restore_comparison()
 
     def _forward(
         self, rows: Sequence[Row], past: Stored, keep: bool = False
@@ -477,7 +491,7 @@ class TreeScorer:
             limits = CutLimits(row=row, piece=largest, shortest=1)
             scores += self._walk(_ScoringJob(cuts, tree.spans, limits), tree)
         self._compare(cuts, scores)
-        self._compared = 2 * _SHORT_CUT_TOKENS
+        self._note_comparison(2 * _SHORT_CUT_TOKENS)
 
     def _compare_length(
         self,
@@ -497,11 +511,11 @@ class TreeScorer:
         scores = dict(tree_scores)
         for index in job.plain.keys() & scores.keys():
             self._check([(0, job.plain.pop(index))], [scores[index]])
-            self._compared = max(self._compared or 0, job.length(index))
+            self._note_comparison(max(self._compared or 0, job.length(index)))
         chosen = self._long_one(job, scores)
         if chosen is not None:
             self._compare(job.pairs, [(chosen, scores[chosen])])
-            self._compared = job.length(chosen)
+            self._note_comparison(job.length(chosen))
 
     def _long_one(self, job: _ScoringJob, indices: Iterable[int]) -> int | None:
         """Choose a request to compare, if the longest is twice as long as any before.
@@ -565,6 +579,33 @@ class TreeScorer:
             raise _UnsuitableModel(
                 f"scores differ by {largest:.1e} per token from plain scoring"
             )
+
+    @property
+    def _comparison(self) -> str:
+        """The name of the check of scores as they are computed now."""
+        return _PACKED_COMPARISON if self._packed else _COMPARISON
+
+    def _note_comparison(self, length: int) -> None:
+        """Note that the tree's scores of a request of this length were right."""
+        self._compared = length
+        self._checks.note(
+            self._comparison, [self._passes(), self.forward.cascading, length]
+        )
+
+    def _restore_comparison(self) -> None:
+        """Take over the comparison of an earlier process with passes of the same sizes."""
+        noted = self._checks.passed(self._comparison)
+        if not isinstance(noted, list) or noted[:1] != [self._passes()]:
+            return
+        _, is_cascading, length = noted
+        if is_cascading and not self.forward.cascading:
+            return
+        self.forward.cascading = is_cascading
+        self._compared = length
+
+    def _passes(self) -> list[int | None]:
+        """Return the limits of passes; that in tokens by its power of two, as memory varies."""
+        return [self._batcher.rows, self._batcher.tokens.bit_length()]
 
     def _refuse(self, reason: str) -> None:
         self.forward.refusal = reason
