@@ -1,6 +1,6 @@
 /** All samples of a run: search, conditions, order, and the list itself. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { RunState } from "../data/api";
+import type { RunInfo, RunState } from "../data/api";
 import { findRun, links, type PageProps, useRun } from "../pages";
 import { useKeys } from "../shell/keys";
 import { ColumnChooser, shownColumns } from "./columns";
@@ -139,7 +139,7 @@ export function SamplesPage({ data, parameters, query, go }: PageProps) {
   const activeConditions = conditions(query) + (words ? 1 : 0);
   const searching = words !== "" && search.done < search.of;
   const status = run
-    ? statusText(run.size, places.length, search, searching)
+    ? statusText(run.size, places.length, search, searching) + unreadText(run.size, info)
     : (error ?? "Reading the samples…");
   const empty = run ? whyEmpty(run.size, info.state, searching) : "";
   const facets = run && (
@@ -256,6 +256,13 @@ function statusText(size: number, matching: number, search: Search, searching: b
   if (search.error) texts.push(`the search stopped: ${search.error}`);
   if (matching > MOST_ROWS) texts.push(`the first ${count(MOST_ROWS)} are listed`);
   return texts.join("; ");
+}
+
+/** Says that a finished run has more samples than have been read; "" once all are. */
+function unreadText(size: number, info: RunInfo): string {
+  const total = info.expected ?? 0;
+  if (info.state !== "finished" || size >= total) return "";
+  return `; ${count(total)} in all, still reading`;
 }
 
 function whyEmpty(size: number, state: RunState, searching: boolean): string {
