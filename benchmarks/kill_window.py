@@ -4,8 +4,8 @@
         [--trees BEFORE/src AFTER/src]
 
 A server holds the requests of a run until so many are in flight, answers them all at once, and
-notes when each reply's last byte left, and how much CPU time the client had used by then. At a
-random moment the client is stopped, then killed. A reply is lost if its response is not in the
+notes when each reply's last byte left, and how much CPU time the client had used by then. After a
+random CPU time of the client, it is stopped, then killed. A reply is lost if it is not in the
 store; "unread" are lost replies that the client had not read from its sockets. Ages are from the
 last byte to the kill, in seconds and in CPU time of the client: on a loaded machine a client may
 wait most of the time for a core. "Later" counts the replies that left after the oldest lost one
@@ -39,8 +39,8 @@ from remote_server import _BODY, _reply
 HERE = Path(__file__).resolve().parent
 WARM_UP = 400
 """Replies without delay before the burst, by which the client learns that many may be sent."""
-SECONDS_BY_LOAD = 0.06
-"""The kill comes within this time after the burst on an idle machine, per 1 + load / 3."""
+IDLE_SECONDS = 0.5
+"""Without using CPU time for so long, the client is waiting: it is killed then."""
 READ_STORE = """\
 import json, sys
 from pathlib import Path
@@ -136,6 +136,17 @@ def cpu_seconds(pid: int) -> float:
     return nanoseconds / 1e9
 
 
+def wait_for_cpu(pid: int, limit: float) -> None:
+    """Wait until a process has used so much CPU time, or uses none for a while."""
+    used = cpu_seconds(pid)
+    used_at = time.monotonic()
+    while used < limit and time.monotonic() < used_at + IDLE_SECONDS:
+        time.sleep(0.0005)
+        if (now := cpu_seconds(pid)) > used:
+            used = now
+            used_at = time.monotonic()
+
+
 def unread_ports(server_port: int) -> set[int]:
     """Local ports of connections to the server with bytes that the client has not read."""
     ports = set()
@@ -187,7 +198,7 @@ class BusyLoops:
 
 
 async def kill_once(
-    command: Sequence[str], folder: Path, size: int, loops: BusyLoops, seconds: float
+    command: Sequence[str], folder: Path, size: int, loops: BusyLoops, cpu_limit: float
 ) -> tuple[list[LostReply], int]:
     """Run a client, kill it after a burst; return the lost replies and how many were sent."""
     burst = Burst(size)
@@ -204,7 +215,7 @@ async def kill_once(
             if loops.processes:
                 await asyncio.sleep(0.3)
             burst.release(process.pid)
-            await asyncio.sleep(seconds)
+            wait_for_cpu(process.pid, burst.sent[0].client_cpu + cpu_limit)
             process.send_signal(signal.SIGSTOP)
             stopped_at = time.monotonic()
             cpu = cpu_seconds(process.pid)
@@ -263,14 +274,13 @@ async def measure_kills(
 ) -> None:
     """Kill each tree's client so many times, interleaved, and print a line for each tree."""
     chance = random.Random(options.seed)
-    most = options.window or SECONDS_BY_LOAD * (1 + load / 3)
     outcomes: dict[str, list[tuple[list[LostReply], int]]] = {
         name: [] for name in trees
     }
     loops = BusyLoops(load)
     try:
         for _ in range(options.kills):
-            seconds = chance.uniform(0, most)
+            cpu_limit = chance.uniform(0, options.window / 1000)
             for name, tree in trees.items():
                 with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
                     folder = Path(place)
@@ -282,7 +292,9 @@ async def measure_kills(
                     model += [f"max_concurrency={options.burst}"]
                     command = [*command_of_tree(tree), *ours(folder, model)[1:]]
                     outcomes[name].append(
-                        await kill_once(command, folder, options.burst, loops, seconds)
+                        await kill_once(
+                            command, folder, options.burst, loops, cpu_limit
+                        )
                     )
     finally:
         loops.end()
@@ -306,7 +318,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--burst", type=int, default=68)
     parser.add_argument("--load", default="0,18", help="busy loops beside the client")
-    parser.add_argument("--window", type=float, help="most seconds from burst to kill")
+    parser.add_argument(
+        "--window", type=float, default=60.0, help="most CPU ms from burst to kill"
+    )
     parser.add_argument("--postgres", action="store_true", help="a server of its own")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--trees", nargs=2, type=Path, metavar=("BEFORE", "AFTER"))
