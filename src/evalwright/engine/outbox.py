@@ -14,7 +14,7 @@ from evalwright.core.errors import StoreError
 from evalwright.core.responses import Usage
 from evalwright.engine.store_rows import MINE, Batch, BillKey, Row
 
-MAX_BATCH_PUTS = 64
+MAX_BATCH_PUTS = 32
 """A batch with so many responses is submitted at once: so many are lost at most by a kill."""
 _GAP_SECONDS_PER_WISH = 0.005
 _MAX_GAP_SECONDS = 0.02

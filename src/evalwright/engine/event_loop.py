@@ -1,0 +1,54 @@
+"""The event loop of a run: it handles a few replies at a time, so that each is stored soon.
+
+When hundreds of replies arrive together, asyncio reads all of them before it goes on with the
+first. Reading takes as long as everything up to the store, so the first would be lost by a kill
+for all that time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+MAX_EVENTS = 32
+"""Most sockets that are read before the loop goes on with what was read."""
+
+T = TypeVar("T")
+
+
+class FewEventsSelector(selectors.DefaultSelector):
+    """A selector that reports few of the sockets that are ready, in turn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reported: set[int] = set()
+
+    def select(
+        self, timeout: float | None = None
+    ) -> list[tuple[selectors.SelectorKey, int]]:
+        events = super().select(timeout)
+        if len(events) > MAX_EVENTS:
+            # Those that were reported last time come last; the others are not starved by them.
+            events.sort(key=lambda event: event[0].fd in self._reported)
+            events = events[:MAX_EVENTS]
+            self._reported = {key.fd for key, _ in events}
+        return events
+
+
+def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Do as `asyncio.run`, in a loop that handles few events at a time.
+
+    A loop of another kind, which the user has chosen by a policy, stays.
+    """
+    with asyncio.Runner(loop_factory=_new_loop) as runner:
+        return runner.run(work)
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    if type(loop) is not asyncio.SelectorEventLoop:
+        return loop
+    loop.close()
+    return asyncio.SelectorEventLoop(FewEventsSelector())
