@@ -23,18 +23,34 @@ class FewEventsSelector(selectors.DefaultSelector):
 
     def __init__(self) -> None:
         super().__init__()
+        self.has_more = False
+        """Whether more sockets were ready than were reported last time."""
         self._reported: set[int] = set()
 
     def select(
         self, timeout: float | None = None
     ) -> list[tuple[selectors.SelectorKey, int]]:
         events = super().select(timeout)
-        if len(events) > MAX_EVENTS:
+        self.has_more = len(events) > MAX_EVENTS
+        if self.has_more:
             # Those that were reported last time come last; the others are not starved by them.
             events.sort(key=lambda event: event[0].fd in self._reported)
             events = events[:MAX_EVENTS]
             self._reported = {key.fd for key, _ in events}
         return events
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """An event loop that knows whether replies are waiting to be read."""
+
+    def __init__(self) -> None:
+        self.selector = FewEventsSelector()
+        super().__init__(self.selector)
+
+
+def has_unread_replies(loop: asyncio.AbstractEventLoop) -> bool:
+    """Return whether replies are waiting to be read, so that all other work should wait."""
+    return isinstance(loop, _Loop) and loop.selector.has_more
 
 
 def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
@@ -51,4 +67,4 @@ def _new_loop() -> asyncio.AbstractEventLoop:
     if type(loop) is not asyncio.SelectorEventLoop:
         return loop
     loop.close()
-    return asyncio.SelectorEventLoop(FewEventsSelector())
+    return _Loop()

@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from evalwright.core.errors import StoreError
 from evalwright.core.responses import Usage
+from evalwright.engine.event_loop import has_unread_replies
 from evalwright.engine.store_rows import MINE, Batch, BillKey, Row
 
 MAX_BATCH_PUTS = 32
@@ -173,6 +174,10 @@ class Outbox:
             self._loop.call_soon_threadsafe(self._deliver, batch, error)
 
     def _deliver(self, batch: Batch, error: StoreError | None) -> None:
+        if has_unread_replies(self._loop):
+            # What the waiters do next takes longer than to store what has arrived.
+            self._loop.call_soon(self._deliver, batch, error)
+            return
         for future in self._put_futures.pop(id(batch), ()):
             if not future.done():
                 if error is None:

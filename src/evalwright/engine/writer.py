@@ -135,10 +135,11 @@ class Writer:
     def _work(self, committed: list[Batch], waiting: list[Batch]) -> None:
         """Commit the waiting batches, and see that all are on the disk."""
         failed: list[Batch] = []
-        with self._committing:
-            if not self._attempt(lambda: self._apply(waiting)):
-                failed = waiting
-            self._processed_count += len(waiting)
+        if waiting or self._until_renewal() == 0.0:
+            with self._committing:
+                if not self._attempt(lambda: self._apply(waiting)):
+                    failed = waiting
+                self._processed_count += len(waiting)
         if failed is waiting:
             waiting = []
         if any(batch.stores for batch in (*committed, *waiting)):
