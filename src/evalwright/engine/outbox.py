@@ -129,14 +129,25 @@ class Outbox:
         if len(self._batch.puts) >= MAX_BATCH_PUTS:
             self._submit_batch()
         elif not self._scheduled:
-            self._scheduled = True
-            if self._next <= self._loop.time():
-                self._loop.call_soon(self._flush)
-            else:
-                self._loop.call_at(self._next, self._flush)
+            self._arm()
         elif self._batch.puts and self._loop.time() > self._next:
             # The loop is busy: it comes to its timers only after all that is ready now.
             self._submit_batch()
+
+    def _arm(self) -> None:
+        self._scheduled = True
+        if self._next <= self._loop.time():
+            self._loop.call_soon(self._flush_if_due)
+        else:
+            self._loop.call_at(self._next, self._flush_if_due)
+
+    def _flush_if_due(self) -> None:
+        if self._is_empty:
+            self._scheduled = False
+        elif self._loop.time() < self._next:
+            self._arm()  # a batch was full meanwhile, so this one began later
+        else:
+            self._flush()
 
     def flush(self) -> None:
         """Submit what is waiting.
