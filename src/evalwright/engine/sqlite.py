@@ -116,15 +116,16 @@ class SqliteDatabase(Database):
             self._checkpointing = sqlite3.connect(
                 self.path, isolation_level=None, check_same_thread=False
             )
+        self._log_pages = 0
         with contextlib.suppress(sqlite3.Error):  # a later one moves what stays
-            ((_, log_pages, moved_pages),) = self._checkpointing.execute(
+            ((_, log_pages, _),) = self._checkpointing.execute(
                 "PRAGMA wal_checkpoint(PASSIVE)"
             ).fetchall()
-            # The log begins anew only after a moment in which all of it had been moved.
-            is_long = bool(log_pages > max(moved_pages, LONG_LOG_PAGES))
-            self._log_pages = CHECKPOINT_PAGES if is_long else 0
-            return is_long
-        self._log_pages = 0
+            # The log begins anew if all of it has been moved when the next commit begins. What is
+            # committed during a checkpoint stays.
+            if log_pages > LONG_LOG_PAGES:
+                self._log_pages = CHECKPOINT_PAGES
+                return True
         return False
 
     def holders(self, keys: Sequence[bytes]) -> dict[bytes, str]:
