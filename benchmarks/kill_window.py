@@ -41,6 +41,12 @@ WARM_UP = 400
 """Replies without delay before the burst, by which the client learns that many may be sent."""
 IDLE_SECONDS = 0.5
 """Without using CPU time for so long, the client is waiting: it is killed then."""
+BUSY_LOOP = """\
+import os
+parent = os.getppid()
+while os.getppid() == parent:
+    pass
+"""
 READ_STORE = """\
 import json, sys
 from pathlib import Path
@@ -175,7 +181,7 @@ class BusyLoops:
 
     def __init__(self, count: int) -> None:
         self.processes = [
-            start([sys.executable, "-c", "while True: pass"]) for _ in range(count)
+            start([sys.executable, "-c", BUSY_LOOP]) for _ in range(count)
         ]
         self._signal(signal.SIGSTOP)
 

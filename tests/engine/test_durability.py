@@ -57,7 +57,7 @@ def test_a_response_is_acknowledged_after_it_was_flushed_to_the_disk(
     flush = os.fsync
 
     def record_flush(descriptor: int) -> None:
-        steps.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        steps.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
         flush(descriptor)
 
     async def work() -> None:
