@@ -178,6 +178,7 @@ class Outbox:
         if self._submit(batch):
             self._deliver_claims(batch, None)
             batch.claims = []
+            batch.outcomes = []
 
     def _from_writer(self, batch: Batch, error: StoreError | None) -> None:
         # In the store's thread. A loop that has closed has no task left that waits.
