@@ -12,7 +12,7 @@ import selectors
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-MAX_EVENTS = 32
+MAX_EVENTS = 16
 """Most sockets that are read before the loop goes on with what was read."""
 
 T = TypeVar("T")

@@ -15,8 +15,11 @@ from evalwright.core.responses import Usage
 from evalwright.engine.event_loop import has_unread_replies
 from evalwright.engine.store_rows import MINE, Batch, BillKey, Row
 
-MAX_BATCH_PUTS = 32
-"""A batch with so many responses is submitted at once: so many are lost at most by a kill."""
+MAX_BATCH_PUTS = 48
+"""A batch with so many responses is submitted at once. So a kill loses at most 64 replies.
+
+The others are those that the event loop has just read (`event_loop.MAX_EVENTS`).
+"""
 _GAP_SECONDS_PER_WISH = 0.005
 _MAX_GAP_SECONDS = 0.02
 """Longest time between two batches; the time grows with the size of the last batch.
