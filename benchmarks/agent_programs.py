@@ -1,22 +1,25 @@
 """Agents of others by `agent-command`, killed at random moments and run again: what is paid twice.
 
-    python benchmarks/agent_programs.py --packages FOLDER [--kills 10] [--seed 0]
+    python -m benchmarks agent_programs [--packages FOLDER] [--kills 10] [--seed 0]
         [--programs urllib,openai,mini-swe-agent]
 
-FOLDER has mini-swe-agent and openai (`pip install --target FOLDER mini-swe-agent`). Each program
-runs unchanged on six small tasks in a jail. The command is killed with SIGKILL, with all that it
-started, and runs again; the model's server counts what it receives. Whatever was stored at a kill
-may not come again, and the record must equal that of an undisturbed run.
+FOLDER has mini-swe-agent and openai; by default they are installed. Each program runs unchanged on
+six small tasks in a jail. The command is killed with SIGKILL, with all that it started, and runs
+again; the model's server counts what it receives. Whatever was stored at a kill may not come again,
+and the record must equal that of an undisturbed run.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+
+from measuring import option_parser
+from peers import AGENTS
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -62,23 +65,28 @@ def measure(name: str, packages: str, kills: int, chance: random.Random) -> str:
         return f"| {' | '.join(cells)} |"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--packages", default="")
+def main(words: Sequence[str] | None = None) -> int:
+    parser = option_parser(__doc__)
+    parser.add_argument("--packages", type=Path)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--programs", default="urllib,openai,mini-swe-agent")
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     print(
         "| program | seconds undisturbed | requests | kills | received by the server | stored and"
         " received again | equal record |"
     )
     print("|---|---|---|---|---|---|---|")
-    for name in options.programs.split(","):
-        packages = str(Path(options.packages).resolve()) if options.packages else ""
+    names = options.programs.split(",")
+    if options.packages is None and names != ["urllib"]:
+        AGENTS.ensure()
+        options.packages = AGENTS.packages
+    packages = str(options.packages.resolve()) if options.packages else ""
+    for name in names:
         chance = random.Random(options.seed)
         print(measure(name, packages, options.kills, chance), flush=True)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

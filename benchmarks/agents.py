@@ -1,6 +1,6 @@
 """Agents on the terminal tasks, beside inspect_ai's, in one run.
 
-    python benchmarks/agents.py [--rounds 5] [--at-once 16] [--only cost,kill]
+    python -m benchmarks agents [--rounds 5] [--at-once 16] [--only cost,kill]
         [--tree evalwright/src]
 
 A chat server (agents_model.py) plays the reference solution of each task in 11 commands and a
@@ -28,7 +28,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import shutil
 import signal
 import statistics
@@ -45,6 +44,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agents_model import N_REQUESTS, SOLUTION, STEPS
+from measuring import option_parser, started_server
 from overhead import INSPECT_OFFLINE, command_of_tree
 from peers import INSPECT, OURS
 
@@ -349,17 +349,9 @@ def playing(options: argparse.Namespace) -> Iterator[str]:
         path = Path(name, "rows.jsonl")
         write_rows(path, rows())
         interpreter = sys.executable if options.tree else str(OURS.python)
-        server = subprocess.Popen(
-            [interpreter, str(HERE / "agents_model.py"), str(path)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            assert server.stdout is not None
-            yield f"http://127.0.0.1:{int(server.stdout.readline())}"
-        finally:
-            server.terminate()
-            server.wait()
+        command = [interpreter, str(HERE / "agents_model.py"), str(path)]
+        with started_server(command) as (_, address):
+            yield address
 
 
 def fetch(url: str, *, forget: bool = False) -> dict[str, int]:
@@ -509,25 +501,23 @@ def kill_once(
     return twice, done_twice, again.wall
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def main(words: Sequence[str] | None = None) -> int:
+    parser = option_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--at-once", type=int, default=16)
     parser.add_argument("--only", default="cost,kill")
     parser.add_argument("--tree", type=Path)
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     INSPECT.ensure()
     if not options.tree:
         OURS.ensure()
-    print(
-        f"Python {platform.python_version()}, {os.cpu_count()} processors", flush=True
-    )
     with playing(options) as url:
         if "cost" in options.only:
             cost(options, url)
         if "kill" in options.only:
             kill(options, url)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

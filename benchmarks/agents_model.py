@@ -20,6 +20,8 @@ from typing import Any
 
 from aiohttp import web
 
+from measuring import serve_forever
+
 SOLUTION = "SOLUTION"
 STEPS = (
     "pwd",
@@ -127,13 +129,7 @@ async def main() -> None:
     app.router.add_post("/v1/chat/completions", player.chat)
     app.router.add_get("/counts", player.show_counts)
     app.router.add_post("/forget", player.forget)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
-    await site.start()
-    assert site._server is not None
-    print(site._server.sockets[0].getsockname()[1], flush=True)  # type: ignore[attr-defined]
-    await asyncio.Event().wait()
+    await serve_forever(app)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """What the rules read in labelled answers, against careful readers: agreement over all answers, how
 sure, how far the mean is off.
 
-    python benchmarks/answers.py FILE... [--judge provider/name] [--show 20] [--json]
+    python -m benchmarks answers FILE... [--judge provider/name] [--show 20]
 
 A FILE has a JSON object a line: `kind` (choice, number, match, math, yes_no, date, premise; else a
 short answer), `lang`, `question`, `choices`, `gold` (an option's letter or place, or targets),
@@ -16,11 +16,11 @@ theirs.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
+import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.models.model_interface import LocalModel, RemoteModel
 from evalwright.scorers.registry import bind
+from measuring import Table, option_parser
 
 SCORERS = {
     "choice": ("choice", {}),
@@ -256,7 +257,7 @@ async def read_by_judge(readings: Iterable[Reading], name: str) -> dict[str, str
 
 
 def print_table(table: Mapping[str, Shares]) -> None:
-    """Print the shares as text, one line per group."""
+    """Print the shares, a row for each group."""
     heads = (
         "answers",
         "right",
@@ -268,10 +269,10 @@ def print_table(table: Mapping[str, Shares]) -> None:
         "of unsure",
         "bias",
     )
-    print(f"{'':20}" + "".join(f"{head:>10}" for head in heads))
+    shares_table = Table(["group", *heads])
     for name, shares in table.items():
-        percents = "".join(
-            f"{share:10.1%}"
+        percents = [
+            f"{share:.1%}"
             for share in (
                 shares.right_share,
                 shares.agree,
@@ -281,13 +282,13 @@ def print_table(table: Mapping[str, Shares]) -> None:
                 shares.sure_agree,
                 shares.unsure_agree,
             )
-        )
-        print(f"{name[:20]:20}{shares.answers:10}{percents}{shares.bias:+10.1f}")
+        ]
+        shares_table.add(name, shares.answers, *percents, f"{shares.bias:+.1f}")
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> int:
     """Measure tables of answers and print the shares."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = option_parser(__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
     parser.add_argument(
         "--judge", help="a model that reads what the rules are unsure of"
@@ -300,8 +301,7 @@ def main() -> None:
         metavar="N",
         help="show N answers that are read wrongly",
     )
-    parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
 
     lines = [
         line
@@ -336,11 +336,6 @@ def main() -> None:
         ]
 
     table = shares_by_group(readings)
-    if arguments.json:
-        print(
-            json.dumps({name: vars(shares) for name, shares in table.items()}, indent=1)
-        )
-        return
     print_table(table)
     print(
         f"{len(answers) - len(clear)} answers that the reader calls unclear are left"
@@ -357,7 +352,8 @@ def main() -> None:
             f" {answer.label}\n  Q {answer.sample.input[-200:]!r}\n  T"
             f" {answer.sample.targets}\n  A {answer.text[:400]!r}"
         )
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

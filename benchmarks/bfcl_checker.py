@@ -4,8 +4,7 @@ From the package's own questions and possible answers it makes replies: right on
 is listed, and wrong ones (values, types, missing and additional arguments and calls, orders, other
 spelling). Each reply is judged by the package's `ast_checker` and by both scorings.
 
-    python3 -m venv /tmp/bfcl && /tmp/bfcl/bin/pip install --no-deps bfcl-eval
-    python benchmarks/bfcl_checker.py --package /tmp/bfcl/lib/python3.11/site-packages
+    python -m benchmarks bfcl_checker [--package FOLDER] [--record FILE] [--show 0]
 
 The package's table of models, which imports the clients of 40 providers, is replaced by one row;
 nothing else of it is changed.
@@ -13,7 +12,6 @@ nothing else of it is changed.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections import Counter
@@ -30,7 +28,10 @@ from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample
 from evalwright.core.tool_calls import ToolCall
 from evalwright.scorers.registry import bind
+from measuring import Table, option_parser
+from peers import BFCL
 
+COLUMNS = ("replies", "right", "raises", "published", "label", "corrected")
 CATEGORIES = (
     "simple_python",
     "multiple",
@@ -337,21 +338,22 @@ def answer_of(calls: Calls) -> Answer:
     return Answer(responses=(Response("", "", finish, tool_calls=made),))
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> int:
     """Print a row for each category; with --record, write a sample of the replies."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--package", type=Path, required=True)
+    parser = option_parser(__doc__)
+    parser.add_argument("--package", type=Path, help="where bfcl_eval is installed")
     parser.add_argument("--record", type=Path)
     parser.add_argument("--show", type=int, default=0)
-    options = parser.parse_args()
+    options = parser.parse_args(words)
+    if options.package is None:
+        BFCL.ensure()
+        options.package = BFCL.packages
     check = load_checker(options.package)
     data = options.package / "bfcl_eval" / "data"
     settings = {"task_root": [str(data)], "scoring": "published"}
     corrected = bind("tool-calls", {"expected": "calls"})
     recorded: list[dict[str, Any]] = []
-    print(
-        "category                 replies  right  raises  published  label  corrected"
-    )
+    table = Table(["category", *COLUMNS])
     totals: Counter[str] = Counter()
     for category in CATEGORIES:
         (task,) = load(category, settings, prompt_format="auto", chat=True)
@@ -402,8 +404,8 @@ def main() -> None:
                         recorded.append(_recorded(sample, json.loads(key), theirs))
                     kept[theirs] = min(kept[theirs], RECORDED_PER_VERDICT)
         totals += counts
-        _print_row(category, counts)
-    _print_row("all", totals)
+        table.add(category, *(f"{counts[column]:,}" for column in COLUMNS))
+    table.add("all", *(f"{totals[column]:,}" for column in COLUMNS))
     for name, n in sorted(totals.items()):
         if name.startswith("differs"):
             print(f"  {n:6,} {name}")
@@ -411,6 +413,7 @@ def main() -> None:
         options.record.write_text(
             "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in recorded)
         )
+    return 0
 
 
 def _recorded(sample: Sample, calls: Calls, theirs: str) -> dict[str, Any]:
@@ -423,10 +426,5 @@ def _recorded(sample: Sample, calls: Calls, theirs: str) -> dict[str, Any]:
     return {"id": sample.id, "bfcl": kept, "calls": calls, "verdict": theirs}
 
 
-def _print_row(name: str, counts: Mapping[str, int]) -> None:
-    columns = ("replies", "right", "raises", "published", "label", "corrected")
-    print(f"{name:24}", *(f"{counts.get(column, 0):8,}" for column in columns))
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

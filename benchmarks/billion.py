@@ -1,7 +1,7 @@
 """What 10^9 requests would cost: two small runs measured, and the difference between them
 multiplied.
 
-    python benchmarks/billion.py [--samples 5000,20000] [--answer 400] [--shards 4]
+    python -m benchmarks billion [--samples 5000,20000] [--answer 400] [--shards 4]
 
 Each run sends every sample's prompt (about 500 characters) to a server on loopback that answers at
 once with --answer characters, scores it, stores the response and writes the record; then it is read
@@ -12,12 +12,14 @@ difference between two sizes leaves out start-up.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+
+from measuring import Table, option_parser
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -95,15 +97,13 @@ def measure_steps(samples: int, shards: int, url: str, base: Path) -> dict[str, 
     return costs
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> int:
     """See the module."""
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    options = option_parser(__doc__)
     options.add_argument("--samples", default="5000,20000")
     options.add_argument("--answer", type=int, default=400)
     options.add_argument("--shards", type=int, default=4)
-    arguments = options.parse_args()
+    arguments = options.parse_args(words)
     few, many = map(int, arguments.samples.split(","))
     costs_by_size = []
     with serving(lambda prompt: "word " * (arguments.answer // 5), log=False) as server:
@@ -112,9 +112,7 @@ def main() -> None:
                 costs_by_size.append(
                     measure_steps(samples, arguments.shards, server.url, Path(where))
                 )
-    print(
-        f"{'step':<22}{'what':<8}{'a request':>14}{f'at {many:,}':>14}{'at 10^9':>16}"
-    )
+    table = Table(["step", "what", "a request", f"at {many:,}", "at 10^9"])
     for step, costs in costs_by_size[1].items():
         for what, value in costs.items():
             per_request = (value - costs_by_size[0][step][what]) / (many - few)
@@ -125,11 +123,10 @@ def main() -> None:
                 else f"{per_request * BILLION / 1e9:,.0f} GB"
             )
             at = f"{value:,.1f} s" if what == "cpu" else f"{value / 2**20:,.0f} MiB"
-            print(
-                f"{step:<22}{what:<8}{per_request * unit:>11,.3f}"
-                f" {'ms' if what == 'cpu' else 'B ':<2}{at:>14}{at_billion:>16}"
-            )
+            each = f"{per_request * unit:,.3f} {'ms' if what == 'cpu' else 'B'}"
+            table.add(step, what, each, at, at_billion)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

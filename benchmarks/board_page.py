@@ -1,7 +1,7 @@
 """How fast the page of a large leaderboard opens, sorts and filters in Chromium, and its size.
 
-    python benchmarks/board_page.py [--models 500] [--tasks 60] [--languages 10] [--flat]
-        [--rounds 3] [--json FILE]
+    python -m benchmarks board_page [--models 500] [--tasks 60] [--languages 10] [--flat]
+        [--rounds 3]
 
 Each time is that until the screen shows the change: from the event to the next frame,
 laid out. Opening is from the navigation's start, with an empty cache, from a file. Exits with 1
@@ -10,14 +10,15 @@ where a bound is not met.
 
 from __future__ import annotations
 
-import argparse
 import gzip
-import json
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from measuring import Table, option_parser
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
@@ -96,15 +97,14 @@ async def _promised(tab: Tab, expression: str) -> Any:
     return reply["result"]["value"]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(words: Sequence[str] | None = None) -> int:
+    parser = option_parser(__doc__)
     parser.add_argument("--models", type=int, default=500)
     parser.add_argument("--tasks", type=int, default=60)
     parser.add_argument("--languages", type=int, default=10)
     parser.add_argument("--flat", action="store_true", help="all tasks below the root")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     record = board_record(
         models=options.models,
         tasks=options.tasks,
@@ -134,13 +134,10 @@ def main() -> int:
     medians = {name: round(median(rounds), 1) for name, rounds in times.items()}
     print(f"{len(record['nodes'])} nodes, {options.models} models")
     print(f"{len(page):,} bytes, {size:,} compressed (at most {MAX_GZIP_BYTES:,})")
+    table = Table(["step", "ms", "at most"])
     for name, milliseconds in medians.items():
         limit = MAX_OPEN_MS if name == "open" else MAX_CHANGE_MS
-        late = "" if milliseconds <= limit else f"  over {limit}"
-        print(f"{milliseconds:8.1f} ms  {name}{late}")
-    if options.json:
-        figures = {"bytes": len(page), "gzip_bytes": size, "ms": medians}
-        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+        table.add(name, milliseconds, limit)
     is_met = size <= MAX_GZIP_BYTES and all(
         milliseconds <= (MAX_OPEN_MS if name == "open" else MAX_CHANGE_MS)
         for name, milliseconds in medians.items()

@@ -1,7 +1,7 @@
 """Rank ranges on a board of 96 models: how wide they are, and whether the true ranks lie inside.
 
-    python benchmarks/boards.py --data DIR [--boards 200] [--articles 7731] [--seed 0] [--json]
-        [--before FILE] [--write PAGE]
+    python -m benchmarks boards --data DIR [--boards 200] [--articles 7731] [--seed 0]
+        [--numbers FILE] [--before FILE] [--write PAGE]
 
 DIR holds recorded runs of the public hallucination leaderboard as its engine writes them,
 `company/model/judgments.jsonl`, one row per article. From them come the correlation between models
@@ -21,7 +21,6 @@ The same seed gives the same data on any version of the package.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import os
@@ -31,6 +30,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from measuring import option_parser
 
 os.environ.setdefault(
     "OMP_NUM_THREADS", "1"
@@ -43,7 +44,7 @@ from scipy.special import ndtri
 from scipy.stats import binom, multivariate_normal
 
 from decision_questions.methods import ALPHA, holm
-from decision_questions.pages import add_output_options, write_page
+from decision_questions.pages import add_output_options, write_numbers, write_page
 from evalwright.analysis.ranking import Ranking, rank
 from evalwright.runs.measures import Matrix, Measure
 
@@ -537,7 +538,7 @@ def report(
     recorded: Mapping[str, Sequence[int]],
     before: Mapping[str, Any] | None,
 ) -> list[str]:
-    """The lines that are printed. before: what `--json` printed of another version."""
+    """The lines that are printed. before: what `--numbers` wrote of another version."""
     loadings = ", ".join(f"{loading:.2f}" for loading in structure.loadings)
     of_missing = ", ".join(f"{loading:.2f}" for loading in structure.missing_loadings)
     columns = {
@@ -600,11 +601,9 @@ def _cells(ranks: RankSummary) -> dict[str, str]:
     }
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Run the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = option_parser(__doc__)
     parser.add_argument(
         "--data",
         type=Path,
@@ -615,7 +614,7 @@ def main() -> int:
     parser.add_argument("--articles", type=int, default=ARTICLES)
     parser.add_argument("--seed", type=int, default=0)
     add_output_options(parser)
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     if options.boards < 1 or options.articles < 2:
         parser.error("--boards must be at least 1 and --articles at least 2")
 
@@ -632,15 +631,14 @@ def main() -> int:
     lines = report(results, structure, recorded, before)
     if options.write:
         write_page(options.write, PAGE_ROWS, lines)
-    if options.json:
+    if options.numbers:
         everything = {
             "structure": asdict(structure),
             "recorded": recorded,
             "boards": asdict(results),
         }
-        print(json.dumps(everything, indent=1))
-    else:
-        print("\n".join(lines))
+        write_numbers(options.numbers, everything)
+    print("\n".join(lines))
     return 0
 
 

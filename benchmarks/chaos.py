@@ -1,7 +1,7 @@
 """Everything goes wrong, by name: server faults, kills, signals, disk states, each against a
 provider that keeps its own bill.
 
-    python benchmarks/chaos.py [--only PART] [--list]
+    python -m benchmarks chaos [--only PART] [--list]
 
 Each case asks the same questions: first with the fault and a budget, then again with a sound server
 and no budget. The table says of each case how many sendings came, what they were billed, and what
@@ -17,7 +17,6 @@ the ledger says; and these must hold:
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
@@ -28,11 +27,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from measuring import Table, option_parser
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
@@ -529,28 +530,31 @@ def cases() -> list[Case]:
     return all_cases
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def main(words: Sequence[str] | None = None) -> int:
+    parser = option_parser(__doc__)
     parser.add_argument("--only", default="", help="cases whose name has this in it")
     parser.add_argument("--list", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     chosen = [case for case in cases() if options.only in case.name]
     if options.list:
         print("\n".join(case.name for case in chosen))
         return 0
-    print(
-        f"{'case':<46} {'sent':>5} {'billed':>8} {'ledger':>8} {'lost':>5} {'again':>5}"
-        f" {'over':>6} {'missing':>7}  counts"
-    )
+    columns = ("sent", "billed", "ledger", "lost", "again", "over", "missing", "counts")
+    table = Table(["case", *columns])
     bad = 0
     for case in chosen:
         outcome = play(case)
         bad += not outcome.sound
-        print(
-            f"{case.name:<46} {outcome.sent:>5} {outcome.billed:>8.3f} {outcome.ledger:>8.3f}"
-            f" {outcome.lost:>5} {outcome.again:>5} {outcome.over:>6.3f}"
-            f" {outcome.missing:>7.3f}  {'; '.join(outcome.wrong) or 'right'}",
-            flush=True,
+        table.add(
+            case.name,
+            outcome.sent,
+            f"{outcome.billed:.3f}",
+            f"{outcome.ledger:.3f}",
+            outcome.lost,
+            outcome.again,
+            f"{outcome.over:.3f}",
+            f"{outcome.missing:.3f}",
+            "; ".join(outcome.wrong) or "right",
         )
     print(f"{len(chosen)} cases, {bad} in which something did not hold")
     return 1 if bad else 0

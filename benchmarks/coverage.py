@@ -1,6 +1,6 @@
 """How often the intervals hold the truth, where it is known: Markdown tables of simulations.
 
-    python benchmarks/coverage.py [--trials 2000] [--only WORD ...] [--seed 0] [--jobs 1]
+    python -m benchmarks coverage [--trials 2000] [--only WORD ...] [--seed 0] [--jobs 1]
         [--list] [--write PAGE]
 
 Coverage of a 95% interval should be 95%. Each row makes data from a known truth many times, asks
@@ -13,7 +13,6 @@ lies outside the limits of its setting by more than two Monte Carlo errors.
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import sys
@@ -21,6 +20,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+
+from measuring import option_parser
 
 os.environ.setdefault(
     "OMP_NUM_THREADS", "1"
@@ -211,9 +212,9 @@ def write(path: Path, family: Family, lines: dict[str, str]) -> None:
     part.replace(path)
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """See the module."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser = option_parser(__doc__)
     parser.add_argument("--trials", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
@@ -226,7 +227,7 @@ def main() -> int:
     parser.add_argument(
         "--write", type=Path, metavar="PAGE", help="put the rows into this page"
     )
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     families = choose_families(arguments.only)
     if not families:
         parser.error(

@@ -1,8 +1,8 @@
 """Decision quality: forty ordinary questions with a known answer, put to the package and to the
 best valid method for each.
 
-    python benchmarks/decisions.py [--trials 200] [--only WORD ...] [--seed 0] [--json]
-        [--before FILE] [--write PAGE]
+    python -m benchmarks decisions [--trials 200] [--only WORD ...] [--seed 0]
+        [--numbers FILE] [--before FILE] [--write PAGE]
 
 Every trial simulates scores, writes them as records of runs, and asks `compare`, the gate or
 `leaderboard`. An answer counts as decided rightly, decided wrongly (a provisional verdict counts
@@ -27,13 +27,15 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from measuring import option_parser
+
 os.environ.setdefault(
     "OMP_NUM_THREADS", "1"
 )  # before numpy loads: one process is one core
 
 import numpy as np
 
-from decision_questions.pages import add_output_options, write_page
+from decision_questions.pages import add_output_options, write_numbers, write_page
 from decision_questions.product import Verdict
 from decision_questions.questions import Question, all_questions
 
@@ -205,16 +207,14 @@ def sentences(tallies: Sequence[Tally], before: Mapping[str, Tally]) -> list[str
 
 
 def read_tallies(file: Path) -> dict[str, Tally]:
-    """What `--json` printed, by the questions' settings."""
+    """What `--numbers` wrote, by the questions' settings."""
     printed = json.loads(file.read_text(encoding="utf-8"))
     return {cells["setting"]: Tally(**cells) for cells in printed["questions"]}
 
 
-def read_options() -> argparse.Namespace:
+def read_options(words: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = option_parser(__doc__)
     parser.add_argument("--trials", type=int, default=200, help="of each question")
     parser.add_argument(
         "--only",
@@ -225,24 +225,24 @@ def read_options() -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=int, default=0)
     add_output_options(parser)
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     if options.trials < 1:
         parser.error("--trials must be at least 1")
     return options
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """The command."""
-    options = read_options()
+    options = read_options(words)
     before = read_tallies(options.before) if options.before else {}
     started = time.monotonic()
     tallies = []
     for question in all_questions():
-        words = f"{question.kind} {question.setting}"
-        if options.only and not any(word in words for word in options.only):
+        title = f"{question.kind} {question.setting}"
+        if options.only and not any(word in title for word in options.only):
             continue
         tallies.append(tally(question, options.trials, options.seed))
-        print(f"{len(tallies)}: {words}", file=sys.stderr)
+        print(f"{len(tallies)}: {title}", file=sys.stderr)
 
     if not tallies:
         raise SystemExit("No question has one of these words.")
@@ -254,13 +254,11 @@ def main() -> int:
     lines = [*table(tallies, before), "", *sentences(tallies, before)]
     if options.write:
         write_page(options.write, PAGE_ROWS, lines)
-    if options.json:
+    if options.numbers:
         questions = [asdict(counts) for counts in tallies]
-        print(
-            json.dumps({"summary": summary(tallies), "questions": questions}, indent=1)
-        )
-    else:
-        print("\n".join(lines))
+        numbers = {"summary": summary(tallies), "questions": questions}
+        write_numbers(options.numbers, numbers)
+    print("\n".join(lines))
     return 0
 
 

@@ -1,6 +1,6 @@
 """How often the test for drift gives a false alarm in a year, and how soon it sees a change.
 
-    python benchmarks/drift.py [--repetitions N] [--seed S] [--only NAME ...]
+    python -m benchmarks drift [--repetitions N] [--seed S] [--only NAME ...]
 
 Items are answered by chance: some always alike, others otherwise now and then. A change flips
 the verdict of a tenth of the items in such a way that the score moves by 4 points, or of more of
@@ -10,7 +10,8 @@ missing, and scores may be graded.
 
 from __future__ import annotations
 
-import argparse
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,7 @@ from evalwright.statistics.drift import (
     detect_changed_verdicts,
     detect_drift,
 )
+from measuring import Table, option_parser
 
 WEEKS = 52
 SEEN_WITHIN = 8
@@ -304,21 +306,21 @@ def count_alarms(
     return n_false, n_seen
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(words: Sequence[str] | None = None) -> int:
+    parser = option_parser(__doc__)
     parser.add_argument("--repetitions", type=int, default=1500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="*", default=())
-    arguments = parser.parse_args()
-    print("| setting | false alarms in 52 weeks | seen within 8 |")
-    print("|---|---|---|")
+    arguments = parser.parse_args(words)
+    table = Table(["setting", "false alarms in 52 weeks", "seen within 8"])
     for setting in SETTINGS:
         if arguments.only and setting.name not in arguments.only:
             continue
         counts = count_alarms(setting, arguments.repetitions, arguments.seed)
         shares = [f"{100 * n / arguments.repetitions:.1f}%" for n in counts]
-        print(f"| {setting.name} | {shares[0]} | {shares[1]} |", flush=True)
+        table.add(setting.name, *shares)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

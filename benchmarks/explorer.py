@@ -1,7 +1,7 @@
 """The explorer with many samples in a real browser: first paint, filters, the first hit of a
 search, scrolling, the file's size.
 
-    python benchmarks/explorer.py [--samples 100000] [--folder DIR]
+    python -m benchmarks explorer [--samples 100000] [--folder DIR]
 
 The corpus is made, not collected, so that anybody has the same: a run of `--samples` answers of 1
 to 4 kB of text each (question and answer, in UTF-8 bytes, evenly spread), half English, a quarter
@@ -13,6 +13,12 @@ compresses less than what people write: the benchmark prints by how much deflate
 each language by itself. Each record is what a run writes: question, prompt (an instruction, then
 the question), answer, the reply once more, a score with its explanation, and metadata; so a text of
 a sample stands about twice in its line.
+
+    python -m benchmarks explorer --served [--samples 1000000] [--text 80 420]
+
+measures `evalwright view` instead, in a home of its own: the first opening reads all records, the
+second uses the index that the first made. Of both: seconds and the server's processor time until
+the page has all columns, peak memory, the size of the index; then the same filters and searches.
 
 The page is opened from `file://` with the network off, in a browser that has just been started,
 once the file was read once (a cold disk is not the page's). Every time is the median of several,
@@ -26,11 +32,16 @@ import asyncio
 import hashlib
 import json
 import os
+import signal
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +61,8 @@ from evalwright.runs.writer import SCHEMA_VERSION, RunWriter
 from support.browser import Tab, open_tab
 
 LANGUAGES = ("en", "zh", "en", "th", "en", "zh", "en", "my")
+TEXT_BYTES = (1000, 4000)
+"""Least and most bytes of a question and its answer."""
 TASK = "mixed"
 SCORER = "short-answer"
 NEEDLE = "quixotry"
@@ -141,9 +154,18 @@ class Texts:
         )
 
 
-def make_run(folder: Path, samples: int) -> Run:
-    """The run of the corpus."""
-    rng = np.random.default_rng(17)
+def make_run(
+    folder: Path, samples: int, sizes: tuple[int, int] = TEXT_BYTES, seed: int = 17
+) -> Run:
+    """The run of the corpus.
+
+    Args:
+        folder: the run's folder.
+        samples: number of samples.
+        sizes: least and most bytes of a sample's question and answer together.
+        seed: seeds the generator.
+    """
+    rng = np.random.default_rng(seed)
     texts = {language: Texts(language, rng) for language in dict.fromkeys(LANGUAGES)}
     for language, source in texts.items():
         data = source.draw(50_000, rng).encode()
@@ -155,7 +177,7 @@ def make_run(folder: Path, samples: int) -> Run:
     tally = TaskTally([SCORER], ["language", "subject"])
     with RunWriter(folder) as writer:
         for index in range(samples):
-            record = make_record(index, samples, texts, rng)
+            record = make_record(index, samples, sizes, texts, rng)
             writer.add(index, record)
             tally.add(record)
         metrics = (MetricSpec("accuracy", "accuracy", SCORER),)
@@ -201,12 +223,16 @@ def make_run(folder: Path, samples: int) -> Run:
 
 
 def make_record(
-    index: int, samples: int, texts: dict[str, Texts], rng: np.random.Generator
+    index: int,
+    samples: int,
+    sizes: tuple[int, int],
+    texts: dict[str, Texts],
+    rng: np.random.Generator,
 ) -> SampleRecord:
     """One answered and scored sample."""
     language = LANGUAGES[index % len(LANGUAGES)]
     source = texts[language]
-    size = rng.uniform(1000, 4000)
+    size = rng.uniform(*sizes)
     question_size = size * rng.uniform(0.1, 0.5)
     question = source.draw(int(question_size), rng)
     answer = source.draw(int(size - question_size), rng)
@@ -412,17 +438,29 @@ async def page_seconds(tab: Tab) -> float:
 
 async def measure(file: Path) -> dict[str, Any]:
     """Open the file as a person would, and time what they do."""
+    return await measure_page(file.resolve().as_uri(), "explorer", offline=True)
+
+
+async def measure_page(address: str, name: str, *, offline: bool) -> dict[str, Any]:
+    """Open a page of one run, and time what people do there.
+
+    Args:
+        address: the page's address.
+        name: the run's name.
+        offline: whether the network is off.
+    """
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         async with open_tab(Path(profile)) as tab:
             for domain in ("Page", "Network", "Runtime", "Log"):
                 await tab.send(f"{domain}.enable")
-            offline = {
-                "offline": True,
-                "latency": 0,
-                "downloadThroughput": 0,
-                "uploadThroughput": 0,
-            }
-            await tab.send("Network.emulateNetworkConditions", **offline)
+            if offline:
+                no_network = {
+                    "offline": True,
+                    "latency": 0,
+                    "downloadThroughput": 0,
+                    "uploadThroughput": 0,
+                }
+                await tab.send("Network.emulateNetworkConditions", **no_network)
             await tab.send(
                 "Emulation.setDeviceMetricsOverride",
                 width=1440,
@@ -431,9 +469,7 @@ async def measure(file: Path) -> dict[str, Any]:
                 mobile=False,
             )
             began = time.monotonic()
-            await tab.send(
-                "Page.navigate", url=file.resolve().as_uri() + "#/run/explorer/samples"
-            )
+            await tab.send("Page.navigate", url=f"{address}#/run/{name}/samples")
             paint = None
             while paint is None:
                 await asyncio.sleep(0.02)
@@ -479,6 +515,77 @@ async def measure(file: Path) -> dict[str, Any]:
             return timings
 
 
+@contextmanager
+def serving(run_folder: Path, home: Path) -> Iterator[tuple[int, str]]:
+    """The process id and address of `evalwright view`, which has just been started."""
+    environment = {
+        **os.environ,
+        "EVALWRIGHT_HOME": str(home),
+        "XDG_CONFIG_HOME": str(home / "config"),
+    }
+    command = [sys.executable, "-m", "evalwright", "view", str(run_folder)]
+    with subprocess.Popen(
+        [*command, "--no-browser"], stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process.pid, process.stdout.readline().strip()
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait()
+
+
+def usage_of(process: int) -> tuple[float, float]:
+    """Processor seconds of a process so far, and its peak memory in MiB."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    ticks = int(fields[11]) + int(fields[12])
+    status = Path(f"/proc/{process}/status").read_text().splitlines()
+    peak = next(line for line in status if line.startswith("VmHWM"))
+    return ticks / os.sysconf("SC_CLK_TCK"), int(peak.split()[1]) / 1024
+
+
+def read_part(address: str, key: str) -> Any:
+    """A part of the page that is only JSON."""
+    with urllib.request.urlopen(f"{address}part/{key}") as reply:
+        return json.loads(zlib.decompress(reply.read(), -15))
+
+
+def measure_served(run: Run, samples: int, times: int, kept_home: Path | None) -> None:
+    """Open a run by `evalwright view` for the first time, and then again; print.
+
+    Args:
+        run: the run.
+        samples: how many samples it has.
+        times: how often it is opened again.
+        kept_home: where an earlier call left its index: then there is no first time.
+    """
+    run_folder = run.folder
+    with tempfile.TemporaryDirectory() as temporary:
+        home = kept_home or Path(temporary)
+        for opening in range(1 if kept_home else 0, 1 + times):
+            began = time.monotonic()
+            with serving(run_folder, home) as (process, address):
+                printed = time.monotonic() - began
+                while read_part(address, "run/0/index")["size"] < samples:
+                    time.sleep(0.02)
+                ready = time.monotonic() - began
+                cpu, peak = usage_of(process)
+                print(
+                    f"  opening {opening + 1}: address after {printed:.2f} s, all samples"
+                    f" after {ready:.2f} s and {cpu:.2f} CPU s, peak {peak:.0f} MiB",
+                    flush=True,
+                )
+                if opening == 0:
+                    continue
+                timings = asyncio.run(measure_page(address, run.name, offline=False))
+                cpu, peak = usage_of(process)
+                print_openings([timings])
+                print(f"  server afterwards: {cpu:.2f} CPU s, peak {peak:.0f} MiB")
+        raw = (run_folder / "samples.jsonl").stat().st_size
+        kept = sum(file.stat().st_size for file in home.glob("scores/*.explorer"))
+        print(f"  index: {kept / 1e6:,.1f} MB, {kept / raw:.1%} of {raw / 1e6:,.1f} MB")
+
+
 def main() -> None:
     """Make what is missing, measure, print."""
     parser = argparse.ArgumentParser(
@@ -493,6 +600,20 @@ def main() -> None:
     parser.add_argument(
         "--times", type=int, default=3, help="How often the page is opened."
     )
+    parser.add_argument(
+        "--text",
+        type=int,
+        nargs=2,
+        default=TEXT_BYTES,
+        metavar=("LEAST", "MOST"),
+        help="Bytes of a question and its answer.",
+    )
+    parser.add_argument(
+        "--served", action="store_true", help="Measure `evalwright view`."
+    )
+    parser.add_argument(
+        "--home", type=Path, help="With --served: use the index that is kept here."
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
@@ -501,8 +622,11 @@ def main() -> None:
         run = (
             open_run(run_folder)
             if (run_folder / "run.json").exists()
-            else make_run(run_folder, options.samples)
+            else make_run(run_folder, options.samples, tuple(options.text))
         )
+        if options.served:
+            measure_served(run, options.samples, options.times, options.home)
+            return
         began = time.monotonic()
         write_page([run], page, title="explorer", progress=lambda words: None)
         raw = run.samples_file.stat().st_size
@@ -514,40 +638,45 @@ def main() -> None:
         )
         page.read_bytes()
         openings = [asyncio.run(measure(page)) for _ in range(options.times)]
-        load = os.getloadavg()[0]
-        print(f"  {os.cpu_count()} cores, load {load:.1f}")
-        for name in (
-            "first paint",
-            "columns there",
-            "read to the end",
-            "filter",
-            "slowest",
-            "count",
-            "sort",
-            "opened",
-            "click",
-        ):
-            print(
-                f"  {name:20} {statistics.median(timings[name] for timings in openings):10,.1f} ms"
-            )
-        for number, search in enumerate(openings[0]["searches"]):
-            first = [timings["searches"][number]["first"] for timings in openings]
-            completed = [timings["searches"][number]["whole"] for timings in openings]
-            print(
-                f"  search {search['query']!r}: {search['hits']:,} hits, first"
-                f" {statistics.median(first):,.0f} ms, all"
-                f" {statistics.median(completed):,.0f} ms"
-            )
+        print_openings(openings)
+
+
+def print_openings(openings: Sequence[dict[str, Any]]) -> None:
+    """Print the medians of several openings of a page."""
+    load = os.getloadavg()[0]
+    print(f"  {os.cpu_count()} cores, load {load:.1f}")
+    for name in (
+        "first paint",
+        "columns there",
+        "read to the end",
+        "filter",
+        "slowest",
+        "count",
+        "sort",
+        "opened",
+        "click",
+    ):
         print(
-            "  filters set on the page, until the list shows it: of names and of"
-            " numbers, how many, fastest, median, slowest ms ('click' is processor time"
-            " of each)"
+            f"  {name:20} {statistics.median(timings[name] for timings in openings):10,.1f} ms"
         )
-        print(f"    {[timings['clicks'][1:] for timings in openings]}")
+    for number, search in enumerate(openings[0]["searches"]):
+        first = [timings["searches"][number]["first"] or 0 for timings in openings]
+        completed = [timings["searches"][number]["whole"] for timings in openings]
         print(
-            f"  scrolling {[timings['scroll'] for timings in openings]}, console"
-            f" {openings[0]['console']}, heap {openings[0]['heap']:,.0f} MB"
+            f"  search {search['query']!r}: {search['hits']:,} hits, first"
+            f" {statistics.median(first):,.0f} ms, all"
+            f" {statistics.median(completed):,.0f} ms"
         )
+    print(
+        "  filters set on the page, until the list shows it: of names and of"
+        " numbers, how many, fastest, median, slowest ms ('click' is processor time"
+        " of each)"
+    )
+    print(f"    {[timings['clicks'][1:] for timings in openings]}")
+    print(
+        f"  scrolling {[timings['scroll'] for timings in openings]}, console"
+        f" {openings[0]['console']}, heap {openings[0]['heap']:,.0f} MB"
+    )
 
 
 if __name__ == "__main__":

@@ -1,18 +1,18 @@
 """Answers of a transformers model on a CPU, beside lm_eval's HFLM at its best batch size, in one
 run.
 
-    python benchmarks/generation.py --data FOLDER [--only shared,own,ends,stops] [--hidden 256]
-        [--vocab 32000] [--layers 4] [--prompts 100] [--tokens 64] [--repeats 3] [--threads 2]
-        [--clock wall]
+    python -m benchmarks generation --data FOLDER [--only shared,own,ends,stops] [--hidden 256]
+        [--vocab 32000] [--layers 4] [--real] [--prompts 100] [--tokens 64] [--repeats 3]
+        [--threads 2] [--clock wall] [--batch-size 16]
 
 FOLDER holds `en_test.jsonl` and `en_dev.jsonl` of Global-MMLU-Lite. The model is that of
-`scoring.py`, a Llama of random weights with grouped queries; both systems load the same folder and
-write greedy answers to the same prompts in processes of their own, interleaved, and medians are
-shown: the call alone (tokenising and all), and the whole process (imports, loading, generation).
-lm_eval's process is its model class alone, without its command's start-up; its batch size is the
-fastest of 1 to 64 on --search prompts (for 32 and 64 on as many as these), or --batch-size. --clock
-cpu: CPU seconds instead of wall time; with --threads 1 that is what to measure on a machine that
-others use too.
+`scoring.py`, a Llama of random weights with grouped queries, of 135 million parameters with --real;
+both systems load the same folder and write greedy answers to the same prompts in processes of their
+own, interleaved, and medians are shown: the call alone (tokenising and all), and the whole process
+(imports, loading, generation). lm_eval's process is its model class alone, without its command's
+start-up; its batch size is the fastest of 1 to 64 on --search prompts (for 32 and 64 on as many as
+these), or --batch-size. --clock cpu: CPU seconds instead of wall time; with --threads 1 that is
+what to measure on a machine that others use too.
 
 The sets: `shared`, five shots that are the same for all and a question; `own`, one to five shots
 drawn for each question, so that lengths vary and nothing is shared; `ends`, as `shared`, with
@@ -88,6 +88,21 @@ def every_set(folder: Path, count: int, tokens: int) -> dict[str, list[Request]]
     ]
     stops = [[prompt, tokens, "ar"] for prompt, _, _ in shared]
     return {"shared": shared, "own": own_shots, "ends": ends, "stops": stops}
+
+
+def name_all_tokens(model: Path, vocab: int) -> None:
+    """Give every token of the vocabulary a text, so that answers can be compared.
+
+    A random model mostly writes tokens that the trained tokenizer lacks.
+    """
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    # Private-use characters, which occur in no prompt.
+    tokenizer.add_tokens(
+        [f"\ue000{token}\ue001" for token in range(len(tokenizer), vocab)]
+    )
+    tokenizer.save_pretrained(model)
 
 
 def best_batch_size(
@@ -186,7 +201,11 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--clock", choices=["wall", "cpu"], default="wall")
     parser.add_argument("--batch-size", help="lm_eval's, instead of finding its best")
+    parser.add_argument("--real", action="store_true")
     options = parser.parse_args()
+    if options.real:
+        parser.set_defaults(layers=30, hidden=576, vocab=49152)
+        options = parser.parse_args()
     LM_EVAL.ensure()
     sets = every_set(options.data, options.prompts, options.tokens)
     unknown = [name for name in options.only.split(",") if name not in sets]
@@ -194,7 +213,15 @@ def main() -> None:
         parser.error(f"no such set: {', '.join(unknown)} (there are {', '.join(sets)})")
     with tempfile.TemporaryDirectory() as where:
         model = Path(where)
-        make_model(model, options.data, options.hidden, options.vocab, options.layers)
+        make_model(
+            model,
+            options.data,
+            options.hidden,
+            options.vocab,
+            options.layers,
+            options.real,
+        )
+        name_all_tokens(model, options.vocab)
         rate = matmul_rate(options.threads)
         print(
             f"Llama of {options.layers} layers, hidden {options.hidden}, vocabulary"

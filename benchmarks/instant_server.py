@@ -9,6 +9,8 @@ import asyncio
 
 from aiohttp import web
 
+from measuring import serve_forever
+
 REPLY = {
     "id": "c",
     "object": "chat.completion",
@@ -34,13 +36,7 @@ async def chat(request: web.Request) -> web.Response:
 async def main() -> None:
     app = web.Application()
     app.router.add_post("/v1/chat/completions", chat)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
-    await site.start()
-    assert site._server is not None
-    print(site._server.sockets[0].getsockname()[1], flush=True)  # type: ignore[attr-defined]
-    await asyncio.Event().wait()
+    await serve_forever(app)
 
 
 if __name__ == "__main__":

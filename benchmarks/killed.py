@@ -1,7 +1,7 @@
 """20,000 requests to a server, killed three times on the way: nothing stored is lost or asked
 again, and memory is flat.
 
-    python benchmarks/killed.py [--samples 20000] [--at-once 512] [--kills 3]
+    python -m benchmarks killed [--samples 20000] [--at-once 512] [--kills 3]
 
 The server keeps books of every content that it received. After each `kill -9` the store's file is
 read: what is in it must never reach the server again, and what is asked again must have been in

@@ -1,6 +1,6 @@
 """Leaderboards of hundreds of models: seconds and peak memory of `evalwright leaderboard`, by part.
 
-    python benchmarks/large_boards.py [--models 500] [--folder DIR] [--pages] [--profile]
+    python -m benchmarks large_boards [--models 500] [--folder DIR] [--pages] [--profile]
 
 Writes the runs of so many models first (not timed): 60 tasks (six competencies in ten languages, in
 a tree) of 100 samples each, records of about 1 KB, abilities that are correlated over tasks, a few
@@ -35,6 +35,7 @@ from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.grouping import group_records
 from evalwright.runs.records import record_row
 from evalwright.runs.writer import SCHEMA_VERSION, RunWriter, to_json
+from measuring import option_parser
 
 LANGUAGES = ("en", "id", "km", "lo", "ms", "my", "ta", "th", "tl", "vi")
 COMPETENCIES = (
@@ -398,11 +399,9 @@ def print_report(label: str, report: dict[str, Any]) -> None:
     print(f"\n{sizes}", flush=True)
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> int:
     """See the module."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = option_parser(__doc__)
     parser.add_argument("--models", type=int, default=500)
     parser.add_argument("--folder", type=Path, help="keep the runs and the board here")
     parser.add_argument("--pages", action="store_true", help="a page a model, too")
@@ -416,11 +415,11 @@ def main() -> None:
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--profile-file", default="", help=argparse.SUPPRESS)
     parser.add_argument("arguments", nargs="*", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     if options.worker:
         report = run_command(options.arguments, options.profile_file)
         options.worker.write_text(json.dumps(report))
-        return
+        return 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         began = time.perf_counter()
@@ -430,7 +429,8 @@ def main() -> None:
         for label in ("first", "second"):
             if options.only in (None, label):
                 print_report(label, measure(label, folder, options))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

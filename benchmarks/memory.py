@@ -1,7 +1,7 @@
 """Memory of long prompts, many choices and a large vocabulary: the peak above the loaded model,
 beside lm_eval's.
 
-    python benchmarks/memory.py [--vocab 131072,262144] [--memory none,1,0.5] [--limits 0.6,0.3]
+    python -m benchmarks memory [--vocab 131072,262144] [--memory none,1,0.5] [--limits 0.6,0.3]
         [--without-peer]
 
 The model is a Llama with random weights (2 layers, hidden 512, tied head, room for 8,192 tokens) in
@@ -20,16 +20,17 @@ answered nor failed.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from measuring import add_numbers, option_parser
 from peers import LM_EVAL
 
 HERE = Path(__file__).resolve().parent
@@ -162,25 +163,16 @@ def line(
     )
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """See the module."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = option_parser(__doc__)
     parser.add_argument("--vocab", default="131072,262144")
     parser.add_argument("--ways", default="tree,plain")
     parser.add_argument("--memory", default="none")
     parser.add_argument("--limits", default="none")
-    for name, default in [
-        ("questions", 3),
-        ("choices", 40),
-        ("length", 4000),
-        ("hidden", 512),
-        ("layers", 2),
-    ]:
-        parser.add_argument(f"--{name}", type=int, default=default)
+    add_numbers(parser, questions=3, choices=40, length=4000, hidden=512, layers=2)
     parser.add_argument("--without-peer", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     if not options.without_peer:
         LM_EVAL.ensure()
     pairs = questions(options.questions, options.length, options.choices)

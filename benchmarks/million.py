@@ -1,6 +1,6 @@
 """Intervals, slices and a paired comparison of a million samples: seconds and memory.
 
-    python benchmarks/million.py [--samples 1000000] [--answer 200] [--folder DIR]
+    python -m benchmarks million [--samples 1000000] [--answer 200] [--folder DIR]
 
 Two runs of one task are written first (not timed): right or wrong answers, three metrics (a
 clustered mean, one over repeated passages, one graded), two slice keys, passages of ten questions

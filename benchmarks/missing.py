@@ -1,7 +1,7 @@
 """Verdicts where answers are missing: how often they are given, how often wrong, and how often
 called provisional.
 
-    python benchmarks/missing.py [--trials 1000] [--seed 0] [--only WORD]
+    python -m benchmarks missing [--trials 1000] [--seed 0] [--only WORD]
 
 Right-or-wrong answers of two models to the same items, which have difficulties in common (a
 logistic model with a normal difficulty). Every row says what should hold; the exit status is 1
@@ -19,13 +19,14 @@ where a row misses its aim by more than two Monte Carlo errors.
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from measuring import Table, option_parser
 
 os.environ.setdefault(
     "OMP_NUM_THREADS", "1"
@@ -265,14 +266,14 @@ FAMILIES: dict[str, Callable[[int, int], Iterator[Row]]] = {
 }
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Print the table; 1 where a row misses its aim."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = option_parser(__doc__)
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", choices=FAMILIES, action="append")
-    arguments = parser.parse_args()
-    print("| row | share | aim | trials | |\n|---|---|---|---|---|")
+    arguments = parser.parse_args(words)
+    table = Table(["row", "share", "aim", "trials", "verdict"])
     missed = False
     for name in arguments.only or FAMILIES:
         for row in FAMILIES[name](arguments.trials, arguments.seed):
@@ -286,7 +287,7 @@ def main() -> int:
                 trials,
                 f"{verdict}. {row.note}",
             ]
-            print(f"| {' | '.join(cells)} |", flush=True)
+            table.add(*cells)
             missed |= not row.holds
     return int(missed)
 

@@ -1,6 +1,6 @@
 """What a sample costs the client, beside the peers, in one run.
 
-    python benchmarks/overhead.py [--samples 10000] [--big 100000] [--repeats 3]
+    python -m benchmarks overhead [--samples 10000] [--big 100000] [--repeats 3]
         [--only cpu,http,start,memory] [--trees BEFORE/src AFTER/src]
 
 Each system answers the same arithmetic questions with its own instant model (ours:

@@ -1,6 +1,6 @@
 """Looking into runs: the explorer beside `inspect view`, on the same logs of inspect_ai.
 
-    python benchmarks/peers_explorer.py [--peers FOLDER] [--out FOLDER] [--samples 10000]
+    python -m benchmarks peers_explorer [--peers FOLDER] [--out FOLDER] [--samples 10000]
 
 inspect_ai evaluates two scripted models on questions with options, summaries with two scores and
 questions on pictures (384 samples), and one model on 10,000 sums. Evalwright imports the logs. Both
@@ -12,7 +12,6 @@ docs/reference/explorer-measured.md.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import base64
 import os
@@ -26,10 +25,12 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from measuring import Table, option_parser
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
@@ -570,6 +571,8 @@ def share(folder: Path) -> None:
         "runs-logs",
         *sorted(run.name for run in (folder / "runs-logs").iterdir()),
     ]
+    columns = ("shared by", "seconds", "files", "MB", "opens by a double click")
+    table = Table(columns)
     for name, command, opened, files in (
         ("inspect_ai", bundle, "bundle/index.html", "bundle"),
         ("evalwright", page, "seen.html", "seen.html"),
@@ -581,11 +584,8 @@ def share(folder: Path) -> None:
         paths = [path for path in written.rglob("*") if path.is_file()] or [written]
         size = sum(path.stat().st_size for path in paths) / 1e6
         shows = asyncio.run(shows_runs((folder / opened).as_uri()))
-        print(
-            f"| {name} | {seconds:.1f} s | {len(paths)} files, {size:.1f} MB | opens by a"
-            f" double click: {'yes' if shows else 'no'} |",
-            flush=True,
-        )
+        opens = "yes" if shows else "no"
+        table.add(name, f"{seconds:.1f}", f"{len(paths)}", f"{size:.1f}", opens)
 
 
 async def shows_runs(address: str) -> bool:
@@ -623,6 +623,7 @@ VIEWERS: dict[
 
 def measure(folder: Path, out: Path, repeats: int) -> None:
     """Print the median of each step of each viewer."""
+    table = Table(["viewer", "step", "seconds"])
     for viewer, (server, (few, keys, many)) in VIEWERS.items():
         measured: list[dict[str, float]] = []
         for logs, all_steps in (("logs", (few, keys)), ("many", (many,))):
@@ -638,16 +639,12 @@ def measure(folder: Path, out: Path, repeats: int) -> None:
         names = dict.fromkeys(name for timings in measured for name in timings)
         for name in names:
             values = [timings[name] for timings in measured if name in timings]
-            print(
-                f"| {viewer} | {name} | {statistics.median(values):.2f} |", flush=True
-            )
+            table.add(viewer, name, f"{statistics.median(values):.2f}")
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> int:
     """Make the logs, drive both viewers, print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = option_parser(__doc__)
     parser.add_argument("--peers", type=Path, help="The folder of the environments.")
     parser.add_argument("--out", type=Path, default=Path("looking"))
     parser.add_argument(
@@ -655,7 +652,7 @@ def main() -> None:
     )
     parser.add_argument("--samples", type=int, default=10_000)
     parser.add_argument("--repeats", type=int, default=REPEATS)
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     if options.peers:
         peers.FOLDER = options.peers
     options.out.mkdir(parents=True, exist_ok=True)
@@ -667,10 +664,10 @@ def main() -> None:
             make_logs(folder, options.samples)
         measure(folder, options.out, options.repeats)
         share(folder)
-        print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,6 +1,6 @@
 """What a newcomer decides by, beside lm_eval, inspect_ai and promptfoo.
 
-    python benchmarks/peers_newcomer.py [--peers FOLDER]
+    python -m benchmarks peers_newcomer [--peers FOLDER]
         [--only requests,killed,verdict,viewer,mistakes]
         [--systems evalwright,lm_eval,inspect_ai,promptfoo]
 
@@ -16,7 +16,6 @@ npm. The results are in docs/peers.md.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import csv
 import json
@@ -36,6 +35,8 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from measuring import Table, option_parser
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import peers
@@ -43,7 +44,6 @@ import remote
 from overhead import inspect_ai, questions
 from remote import Setting, fetch_books, serving
 
-PROMPTFOO_VERSION = "0.121.20"
 SYSTEMS = ("evalwright", "lm_eval", "inspect_ai", "promptfoo")
 LATENCY = ("--latency", "0.05", "--sigma", "0")
 FEW_REQUESTS = 20
@@ -60,13 +60,8 @@ STACK = re.compile(r"Traceback \(most recent call last\)|^\s+at .+:\d+:\d+\)?$",
 
 def promptfoo_bin() -> str:
     """The command of promptfoo; installs it if missing."""
-    folder = peers.FOLDER / "promptfoo"
-    command = folder / "node_modules" / ".bin" / "promptfoo"
-    if not command.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        install = ["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund"]
-        subprocess.run([*install, f"promptfoo@{PROMPTFOO_VERSION}"], check=True)
-    return str(command)
+    peers.PROMPTFOO.ensure()
+    return str(peers.PROMPTFOO.command)
 
 
 def environment(folder: Path, url: str) -> dict[str, str]:
@@ -160,11 +155,12 @@ def measure_requests(systems: Sequence[str], repeats: int) -> None:
                 many, rate = measure_one(name, server, setting, MANY_REQUESTS)
                 rates[name].append(rate)
                 cpus[name].append(1000 * (many - few) / (MANY_REQUESTS - FEW_REQUESTS))
-    print("\n| system | CPU ms a request | requests/s, 128 at once |\n|---|---|---|")
+    table = Table(["system", "CPU ms a request", "requests/s, 128 at once"])
     for name in systems:
         cpu = statistics.median(cpus[name])
-        print(f"| {name} | {cpu:.2f} | {statistics.median(rates[name]):,.0f} |")
-    print(f"load {os.getloadavg()[0]:.1f}, {cpus}, {rates}", flush=True)
+        rate = statistics.median(rates[name])
+        table.add(name, f"{cpu:.2f}", f"{rate:,.0f}")
+    print(f"\nEach repeat: {cpus}, {rates}", flush=True)
 
 
 def measure_one(
@@ -337,9 +333,10 @@ def verdict_commands(name: str, folder: Path, setting: Setting) -> list[list[str
 
 def measure_viewers(systems: Sequence[str]) -> None:
     """Print how long each viewer takes until it shows a row of a log of 10,000 samples."""
+    table = Table(["system", "log", "until a row is seen"])
     for name in systems:
         if name == "lm_eval":
-            print("| lm_eval | has no viewer of its own |")
+            table.add(name, "has no viewer of its own", "")
             continue
         with (
             serving("--latency", "0") as server,
@@ -354,17 +351,15 @@ def measure_viewers(systems: Sequence[str]) -> None:
             if name == "promptfoo":
                 command += ["-o", "out.html"]
             finish(command, folder, setting.url)
-            show_viewer(name, folder, setting)
+            show_viewer(name, folder, setting, table)
             if name == "promptfoo":
                 page = folder / "out.html"
                 shown = asyncio.run(seconds_until_row(page.as_uri(), name))
                 size = page.stat().st_size / 1e6
-                print(
-                    f"| {name} -o out.html | {size:.1f} MB | row after {shown:.1f} s |"
-                )
+                table.add(f"{name} -o out.html", f"{size:.1f} MB", f"{shown:.1f} s")
 
 
-def show_viewer(name: str, folder: Path, setting: Setting) -> None:
+def show_viewer(name: str, folder: Path, setting: Setting, table: Table) -> None:
     """Write the viewer's file where there is one, start its server where not, open it."""
     server: subprocess.Popen[bytes] | None = None
     began = time.monotonic()
@@ -392,7 +387,7 @@ def show_viewer(name: str, folder: Path, setting: Setting) -> None:
             os.killpg(server.pid, signal.SIGTERM)
             server.wait()
     seconds = ", ".join(f"{each:.1f}" for each in shown)
-    print(f"| {name} | {form}, {made:.1f} s | row after {seconds} s |", flush=True)
+    table.add(name, f"{form}, {made:.1f} s", f"{seconds} s")
 
 
 def wait_for_server(address: str) -> None:
@@ -576,6 +571,9 @@ def mistakes(system: str) -> dict[str, str]:
 
 def show_mistakes(systems: Sequence[str]) -> None:
     """Print what each system makes of each mistake."""
+    columns = ("system", "mistake", "exit code, seconds", "stack trace", "last lines")
+    table = Table(columns)
+    n_stacks: dict[str, int] = {}
     for system in systems:
         stacks = 0
         for words, command in mistakes(system).items():
@@ -586,12 +584,10 @@ def show_mistakes(systems: Sequence[str]) -> None:
             has_stack = bool(STACK.search(output))
             stacks += has_stack
             end = " / ".join(output.strip().splitlines()[-3:])[-400:]
-            print(
-                f"| {system} | {words} | exit {code}, {seconds:.0f} s |"
-                f" {'stack' if has_stack else ''} | {end} |",
-                flush=True,
-            )
-        print(f"{system}: {stacks} of 10 with a stack trace", flush=True)
+            trace = "yes" if has_stack else ""
+            table.add(system, words, f"{code}, {seconds:.0f} s", trace, end)
+        n_stacks[system] = stacks
+    print(f"\nOf 10 with a stack trace: {n_stacks}")
 
 
 def try_mistake(command: str, words: str, folder: Path) -> tuple[str, str, float]:
@@ -619,13 +615,13 @@ def try_mistake(command: str, words: str, folder: Path) -> tuple[str, str, float
     return code, data.decode(errors="replace"), time.monotonic() - began
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def main(words: Sequence[str] | None = None) -> int:
+    parser = option_parser(__doc__)
     parser.add_argument("--peers", type=Path, default=peers.FOLDER)
     parser.add_argument("--only", default="requests,killed,verdict,viewer,mistakes")
     parser.add_argument("--systems", default=",".join(SYSTEMS))
     parser.add_argument("--repeats", type=int, default=3)
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     peers.FOLDER = options.peers.resolve()
     systems = options.systems.split(",")
     for peer in (peers.OURS, peers.LM_EVAL, peers.INSPECT):
@@ -642,7 +638,8 @@ def main() -> None:
         measure_viewers(systems)
     if "mistakes" in parts:
         show_mistakes(systems)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

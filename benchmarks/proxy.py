@@ -1,6 +1,6 @@
 """What the proxy costs beside a relay that only forwards: processor time and requests per second.
 
-    python benchmarks/proxy.py [--requests 6000] [--at-once 128] [--rounds 3]
+    python -m benchmarks proxy [--requests 6000] [--at-once 128] [--rounds 3]
 
 Both stand in front of the same chat server, which answers at once, and get the same load: requests
 with different prompts, none of them in the store. The relay is an aiohttp server and an aiohttp
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import statistics
 import subprocess
@@ -21,13 +20,21 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
 from aiohttp import web
+
+from measuring import (
+    Table,
+    cpu_of_process,
+    option_parser,
+    serve_forever,
+    started_server,
+)
 
 HERE = Path(__file__).resolve().parent
 TOKEN = "a-token-of-this-benchmark"
@@ -57,12 +64,7 @@ async def relay(target: str) -> None:
 
     app = web.Application(client_max_size=64 * 2**20)
     app.router.add_post("/{path:.*}", forward)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
-    await site.start()
-    print(runner.addresses[0][1], flush=True)
-    await asyncio.Event().wait()
+    await serve_forever(app)
 
 
 async def load(address: str, path: str, first: int, count: int, at_once: int) -> float:
@@ -96,24 +98,6 @@ def restart(address: str) -> None:
     request = urllib.request.Request(f"{address}/t/benchmark/restart", b"")
     request.add_header("Authorization", f"Bearer {TOKEN}")
     urllib.request.urlopen(request).close()
-
-
-def cpu_seconds(pid: int) -> float:
-    """Return the processor time of a process so far, in user and system mode."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-@contextmanager
-def started(command: list[str], **options: object) -> Iterator[tuple[int, str]]:
-    """Start a server that prints its port; yield its process id and address."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options)  # type: ignore[call-overload]
-    try:
-        assert process.stdout is not None
-        yield process.pid, f"http://127.0.0.1:{process.stdout.readline().strip()}"
-    finally:
-        process.terminate()
-        process.wait()
 
 
 @contextmanager
@@ -152,29 +136,35 @@ def measure(
     pid: int, address: str, path: str, first: int, options: argparse.Namespace
 ) -> Measure:
     """Send one round to a server."""
-    before = cpu_seconds(pid)
+    before = cpu_of_process(pid)
     seconds = asyncio.run(load(address, path, first, options.requests, options.at_once))
-    used = cpu_seconds(pid) - before
+    used = cpu_of_process(pid) - before
     return Measure(used / options.requests, options.requests / seconds)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main(words: Sequence[str] | None = None) -> int:
+    parser = option_parser(__doc__)
     parser.add_argument("--requests", type=int, default=6000)
     parser.add_argument("--at-once", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--relay", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     if options.relay:
         asyncio.run(relay(options.relay))
-        return
+        return 0
     path = "/v1/chat/completions"
     below = f"/t/benchmark{path}"
     rows: dict[str, list[Measure]] = {"relay": [], "proxy": [], "proxy, stored": []}
     with (
         tempfile.TemporaryDirectory() as home,
-        started([sys.executable, str(HERE / "instant_server.py")]) as (_, server),
-        started([sys.executable, __file__, "--relay", server]) as (relay_pid, relay_at),
+        started_server([sys.executable, str(HERE / "instant_server.py")]) as (
+            _,
+            server,
+        ),
+        started_server([sys.executable, __file__, "--relay", server]) as (
+            relay_pid,
+            relay_at,
+        ),
         proxy(server, Path(home)) as (proxy_pid, proxy_at),
     ):
         asyncio.run(load(relay_at, path, 0, WARM_UP_REQUESTS, options.at_once))
@@ -189,12 +179,12 @@ def main() -> None:
             rows["proxy, stored"].append(
                 measure(proxy_pid, proxy_at, below, first, options)
             )
-    print(f"{'':14}{'CPU ms/request':>16}{'requests/s':>12}")
+    table = Table(["server", "CPU ms a request", "requests a second"])
     medians = {}
     for name, measures in rows.items():
         medians[name] = statistics.median(each.cpu for each in measures)
         speed = statistics.median(each.speed for each in measures)
-        print(f"{name:14}{medians[name] * 1e3:16.3f}{speed:12.0f}")
+        table.add(name, f"{medians[name] * 1e3:.3f}", f"{speed:.0f}")
     ratios = [
         ours.cpu / theirs.cpu
         for ours, theirs in zip(rows["proxy"], rows["relay"], strict=True)
@@ -203,8 +193,8 @@ def main() -> None:
         f"CPU of the proxy beside the relay's: {medians['proxy'] / medians['relay']:.2f}"
         f" (rounds {min(ratios):.2f} to {max(ratios):.2f})"
     )
-    print(json.dumps({name: [vars(m) for m in ms] for name, ms in rows.items()}))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

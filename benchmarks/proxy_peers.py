@@ -1,7 +1,7 @@
 """Other programs behind the proxy, killed at random moments and started again: nothing stored is
 paid for twice.
 
-    python benchmarks/proxy_peers.py [--kills 10] [--peers benchmarks/.peers] [--seed 0]
+    python -m benchmarks proxy_peers [--kills 10] [--seed 0]
         [--systems inspect_ai,promptfoo,lm_eval]
 
 Each program runs unchanged, with the base URL and the key that `evalwright proxy -- COMMAND` gives
@@ -15,7 +15,6 @@ program's own record must have three different answers to each question.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import os
@@ -32,6 +31,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+
+import peers
+from measuring import Table, option_parser
+from peers import PEERS
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -57,7 +60,7 @@ def _write_questions(folder: Path) -> None:
     )
 
 
-def inspect_ai(folder: Path, peers: Path) -> list[str]:
+def inspect_ai(folder: Path, peers_folder: Path) -> list[str]:
     """A task in Python, with epochs."""
     (folder / "sums.py").write_text(f"""
 from inspect_ai import Epochs, Task, task
@@ -71,14 +74,16 @@ def sums():
     return Task(dataset=json_dataset("questions.jsonl", fields), solver=generate(),
                 scorer=includes(), epochs=Epochs({EPOCHS}, "mean"))
 """)
-    command = f"{peers}/inspect_ai/bin/inspect eval sums.py --model openai/measured"
+    command = (
+        f"{peers_folder}/inspect_ai/bin/inspect eval sums.py --model openai/measured"
+    )
     options = (
         f"--temperature 1 --max-connections {AT_ONCE} --display none --log-format json"
     )
     return shlex.split(f"{command} {options} --log-dir logs")
 
 
-def promptfoo(folder: Path, peers: Path) -> list[str]:
+def promptfoo(folder: Path, peers_folder: Path) -> list[str]:
     """A configuration, repeated; its own cache is switched off."""
     tests = [{"vars": {"number": str(number)}} for number in range(QUESTIONS)]
     config = {
@@ -87,13 +92,11 @@ def promptfoo(folder: Path, peers: Path) -> list[str]:
         "tests": tests,
     }
     (folder / "promptfooconfig.yaml").write_text(json.dumps(config))
-    command = (
-        f"{peers}/promptfoo/node_modules/.bin/promptfoo eval --no-cache --no-table"
-    )
+    command = f"{peers_folder}/promptfoo/node_modules/.bin/promptfoo eval --no-cache --no-table"
     return shlex.split(f"{command} --repeat {EPOCHS} -j {AT_ONCE} -o logs/out.json")
 
 
-def lm_eval(folder: Path, peers: Path) -> list[str]:
+def lm_eval(folder: Path, peers_folder: Path) -> list[str]:
     """A task in YAML, with repeats."""
     (folder / "sums.yaml").write_text(f"""
 task: sums
@@ -111,7 +114,7 @@ metric_list: [{{metric: exact_match}}]
     arguments = (
         f"model=measured,{address},num_concurrent={AT_ONCE},tokenized_requests=False"
     )
-    command = f"{peers}/lm_eval/bin/lm_eval --model local-chat-completions"
+    command = f"{peers_folder}/lm_eval/bin/lm_eval --model local-chat-completions"
     options = "--include_path . --tasks sums --apply_chat_template --log_samples"
     script = f"{command} --model_args {arguments} {options} --output_path logs"
     return ["sh", "-c", f"exec {script}"]
@@ -146,11 +149,11 @@ def stored_rows(home: Path) -> int:
         return 0
 
 
-def command_of(system: str, server: str, folder: Path, peers: Path) -> list[str]:
+def command_of(system: str, server: str, folder: Path, peers_folder: Path) -> list[str]:
     """Return the whole command: the proxy, and the program behind it."""
     model = f"openai/{server}#measured"
     ours = [sys.executable, "-m", "evalwright", "proxy", "-m", model]
-    return [*ours, "--home", "home", "--", *SYSTEMS[system](folder, peers)]
+    return [*ours, "--home", "home", "--", *SYSTEMS[system](folder, peers_folder)]
 
 
 def start(command: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
@@ -177,7 +180,9 @@ def start(command: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
         )
 
 
-def run_killed(system: str, kills: int, peers: Path, chance: random.Random) -> Outcome:
+def run_killed(
+    system: str, kills: int, peers_folder: Path, chance: random.Random
+) -> Outcome:
     """Run a program to its end, with kills; raises AssertionError where it pays twice."""
     from support.openai_server import serving
 
@@ -194,7 +199,7 @@ def run_killed(system: str, kills: int, peers: Path, chance: random.Random) -> O
         folder = Path(place)
         (folder / "logs").mkdir()
         _write_questions(folder)
-        command = command_of(system, server.url, folder, peers)
+        command = command_of(system, server.url, folder, peers_folder)
         outcome = Outcome([], [], [], 0)
         log = server.log
         assert log is not None
@@ -252,26 +257,28 @@ def _samples(file: Path) -> set[str]:
     return set(re.findall(r"sample (\d+)\.", file.read_text(errors="replace")))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main(words: Sequence[str] | None = None) -> int:
+    parser = option_parser(__doc__)
     parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--peers", type=Path, default=HERE / ".peers")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--systems", default=",".join(SYSTEMS))
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     chance = random.Random(options.seed)
-    print(
-        "| program | kills | received | stored | in flight at the kills | different answers |"
-    )
-    print("|---|---|---|---|---|---|")
+    counts = ("kills", "received", "stored", "in flight at the kills")
+    table = Table(["program", *counts, "different answers"])
     for system in options.systems.split(","):
-        outcome = run_killed(system, options.kills, options.peers.resolve(), chance)
-        print(
-            f"| {system} | {options.kills} | {outcome.received[-1]} | {outcome.stored[-1]} |"
-            f" {sum(outcome.lost)} | {outcome.different} |",
-            flush=True,
+        PEERS[system].ensure()
+        outcome = run_killed(system, options.kills, peers.FOLDER, chance)
+        table.add(
+            system,
+            options.kills,
+            outcome.received[-1],
+            outcome.stored[-1],
+            sum(outcome.lost),
+            outcome.different,
         )
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

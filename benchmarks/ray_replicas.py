@@ -1,7 +1,7 @@
 """What replicas on Ray cost, and what they gain: one and two of them beside the same model in this
 process.
 
-    python benchmarks/ray_replicas.py [--hidden 256] [--layers 4] [--contexts 500] [--repeats 3]
+    python -m benchmarks ray_replicas [--hidden 256] [--layers 4] [--contexts 500] [--repeats 3]
 
 A Llama of random weights scores four endings of each context and writes some answers, one thread
 for each copy, over and over in turns: in this process, with one replica, with two. Loading and
@@ -14,7 +14,6 @@ own processes take meanwhile stands apart: it goes with the time, not with the w
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import sys
@@ -23,6 +22,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from measuring import Table, add_numbers, cpu_of_process, option_parser
 
 os.environ.update(
     OMP_NUM_THREADS="1", TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1"
@@ -64,23 +65,17 @@ def requests(contexts: int) -> list[Request]:
     return [*scored, *(Generate(text, max_tokens=16) for text in texts[::10])]
 
 
-def cpu(process: int) -> float:
-    """CPU seconds of a process so far."""
-    parts = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(parts[11]) + int(parts[12])) / TICKS
-
-
 def run_batch(
     model: LocalModel, batch: Sequence[Request]
 ) -> tuple[BatchCost, dict[int, Response | Failure]]:
     """Answer one batch; returns its cost and the answers."""
     names = descendants(os.getpid())
-    before = {pid: cpu(pid) for pid in (os.getpid(), *names)}
+    before = {pid: cpu_of_process(pid) for pid in (os.getpid(), *names)}
     began = time.monotonic()
     answers = dict(model.answer_batch(batch))
     wall = time.monotonic() - began
     after = {
-        pid: cpu(pid) - then
+        pid: cpu_of_process(pid) - then
         for pid, then in before.items()
         if Path(f"/proc/{pid}").exists()
     }
@@ -108,18 +103,10 @@ def count_differences(
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    for name, default in (
-        ("hidden", 256),
-        ("layers", 4),
-        ("contexts", 500),
-        ("repeats", 3),
-    ):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    arguments = parser.parse_args()
+def main(words: Sequence[str] | None = None) -> int:
+    parser = option_parser(__doc__)
+    add_numbers(parser, hidden=256, layers=4, contexts=500, repeats=3)
+    arguments = parser.parse_args(words)
     with tempfile.TemporaryDirectory() as folder:
         where = make_tiny_model(
             Path(folder) / "model",
@@ -173,14 +160,19 @@ def main() -> None:
         min(used.wall for used in usages) for usages in runs.values()
     )
     print(f"{len(batch)} requests, {arguments.repeats} times; {wrong} answers differ")
-    print(
-        f"one replica: CPU {single_cpu / alone - 1:+.1%}, time {single / alone_wall - 1:+.1%}"
+    table = Table(["beside one model here", "by CPU", "by time"])
+    table.add(
+        "one replica costs",
+        f"{single_cpu / alone - 1:+.1%}",
+        f"{single / alone_wall - 1:+.1%}",
     )
-    print(
-        f"two replicas: {alone / two:.2f} times as fast by CPU, {alone_wall / double:.2f} by"
-        " time"
+    table.add(
+        "two replicas are faster",
+        f"{alone / two:.2f} times",
+        f"{alone_wall / double:.2f} times",
     )
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,7 +1,7 @@
 """Real servers of local models beside `hf/` on the same weights: what each can do, and how far its
 answers drift.
 
-    python benchmarks/real_servers.py [--llama-server PATH --llama-source FOLDER]
+    python -m benchmarks real_servers [--llama-server PATH --llama-source FOLDER]
         [--transformers-serve] [--llama-options '-ctk f32 -ctv f32 -fa off']
         [--serve-path FOLDER] [--types f32,q8_0] [--limit 40]
 
@@ -17,7 +17,6 @@ declared to cut texts as GPT-2 does.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import socket
@@ -26,9 +25,11 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+from measuring import option_parser
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -123,11 +124,9 @@ def compare(folder: Path, model: str, model_options: list[str], limit: int) -> N
         sys.stdout.flush()
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> int:
     """See the module."""
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    options = option_parser(__doc__)
     options.add_argument("--llama-server", type=Path)
     options.add_argument("--llama-source", type=Path)
     options.add_argument("--transformers-serve", action="store_true")
@@ -137,7 +136,7 @@ def main() -> None:
         "--llama-options", default="", help="further options of llama-server"
     )
     options.add_argument("--limit", type=int, default=40)
-    arguments = options.parse_args()
+    arguments = options.parse_args(words)
     if not arguments.llama_server and not arguments.transformers_serve:
         options.error(
             "name --llama-server with --llama-source, or --transformers-serve"
@@ -210,7 +209,8 @@ def main() -> None:
                     ["interface=completions"],
                     arguments.limit,
                 )
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

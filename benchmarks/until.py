@@ -1,7 +1,7 @@
 """What stopping rules save, and how often an early decision is another one than the full run's: a
 Markdown table.
 
-    python benchmarks/until.py [--seeds 100] [--items 1000 3000 10000] [--end-to-end 3]
+    python -m benchmarks until [--seeds 100] [--items 1000 3000 10000] [--end-to-end 3]
 
 Two models answer N items, right or wrong; B knows 70%, A more by the difference, with a correlation
 of 0.5 (about a fifth of the items tell them apart). Their scores go through the same glue as in a
@@ -13,7 +13,6 @@ that is so in fewer than 95% of the seeds.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import tempfile
@@ -36,6 +35,7 @@ from evalwright.evaluation.schedule import InterimAnalysis, look_places
 from evalwright.models.scripted import last_text
 from evalwright.statistics import compare_paired
 from evalwright.tasks.loading import task_from_definition
+from measuring import option_parser
 
 HEAD = """| rule | difference | N | true of the full run | false | stopped early \
 | median saved | mean saved |
@@ -171,9 +171,9 @@ def order_of(task: Task, n: int, seed: int) -> UnitOrder:
     return unit_order(task, chosen, seed)
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """See the module."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser = option_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--items", type=int, nargs="+", default=[1000, 3000, 10_000])
     parser.add_argument(
@@ -182,7 +182,7 @@ def main() -> int:
         default=3,
         help="seeds that are also run through evaluate",
     )
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     good = True
     print(HEAD, flush=True)
     for n in arguments.items:

@@ -1,6 +1,6 @@
 """How often early decisions on several pairs are wrong, and what they save: a Markdown table.
 
-    python benchmarks/until_pairs.py [--trials 1500] [--items 1000] [--seed 0]
+    python -m benchmarks until_pairs [--trials 1500] [--items 1000] [--seed 0]
 
 Prompts of one model answer N items; each knows a share of them, and what they know is correlated
 (0.5 in the latent scale, as for prompts that differ much). All pairs are watched as `--until "all
@@ -17,7 +17,6 @@ more than three standard errors.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from scipy.stats import norm
 
 from evalwright.statistics import Monitor, compare_paired, holm, parse_rule
 from evalwright.statistics.stopping_pairs import PairFamily, PairMonitor
+from measuring import option_parser
 
 HEAD = """| prompts | scores | right | method | another verdict than the full run | false claim \
 | false claim of the full run | requests saved |
@@ -182,13 +182,13 @@ def exceeds(trials: Sequence[Trial]) -> bool:
     return bool(max(wrong, false) > bound)
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """See the module."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser = option_parser(__doc__)
     parser.add_argument("--trials", type=int, default=1500)
     parser.add_argument("--items", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     good = True
     print(HEAD, flush=True)
     for number, setting in enumerate(SETTINGS):

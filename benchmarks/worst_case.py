@@ -1,7 +1,7 @@
 """Every bundled scorer over long texts that were made to be slow to read: CPU seconds at 100 kB,
 and whether it grows with the square.
 
-    python benchmarks/worst_case.py [--size 100000] [--limit 0.5] [--only choice,...] [--seconds 30]
+    python -m benchmarks worst_case [--size 100000] [--limit 0.5] [--only choice,...] [--seconds 30]
 
 Each cell is the CPU time of one answer of `--size` characters in a process of its own, which is
 ended after `--seconds`. The exit code is 1 where a cell is above `--limit`.
@@ -9,11 +9,10 @@ ended after `--seconds`. The exit code is 1 where a cell is above `--limit`.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalwright import bounded
@@ -26,6 +25,7 @@ from evalwright.core.tasks import Scored
 from evalwright.scorers import registry
 from evalwright.scorers.instructions.checks import ENGLISH
 from evalwright.scorers.registry import bind
+from measuring import Table, option_parser
 
 SHAPES: Mapping[str, str] = {
     "boxed": "\\boxed{",
@@ -306,18 +306,16 @@ def measure_case(case: str, size: int, seconds: float) -> dict[str, float | str]
     return seconds_by_shape
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Print the table: for every scorer its three slowest shapes."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = option_parser(__doc__)
     parser.add_argument("--size", type=int, default=100_000)
     parser.add_argument("--limit", type=float, default=0.5)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--only", default="")
-    chosen = parser.parse_args(arguments)
+    chosen = parser.parse_args(words)
     bad = 0
-    print(f"{'scorer':36}{'slowest':>9}  shapes")
+    table = Table(["scorer", "CPU seconds", "slowest shapes"])
     for case in CASES:
         if chosen.only and not any(word in case for word in chosen.only.split(",")):
             continue
@@ -336,10 +334,7 @@ def main(arguments: list[str] | None = None) -> int:
             for name in slowest
         )
         bad += seconds_of[slowest[0]] > chosen.limit
-        print(
-            f"{case:36}{min(seconds_of[slowest[0]], 999.0):9.3f}  {slowest_shapes}",
-            flush=True,
-        )
+        table.add(case, f"{min(seconds_of[slowest[0]], 999.0):.3f}", slowest_shapes)
     return 1 if bad else 0
 
 

@@ -5,22 +5,27 @@ place.
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 END = "<!-- end of rows -->"
 
 
 def add_output_options(parser: argparse.ArgumentParser) -> None:
-    """The options `--json`, `--before FILE` and `--write PAGE`."""
+    """The options `--numbers FILE`, `--before FILE` and `--write PAGE`."""
     parser.add_argument(
-        "--json", action="store_true", help="print JSON in place of text"
+        "--numbers",
+        type=Path,
+        metavar="FILE",
+        help="write all numbers into this file, as JSON",
     )
     parser.add_argument(
         "--before",
         type=Path,
         metavar="FILE",
-        help="what --json printed of another version, shown beside",
+        help="what --numbers wrote of another version, shown beside",
     )
     parser.add_argument(
         "--write", type=Path, metavar="PAGE", help="a page to put the table into"
@@ -45,3 +50,8 @@ def write_page(page: Path, name: str, lines: Sequence[str]) -> None:
         "\n".join([f"{above}{begin}", "", *lines, "", f"{end}{below}"]),
         encoding="utf-8",
     )
+
+
+def write_numbers(file: Path, numbers: Any) -> None:
+    """Write what `--before` reads."""
+    file.write_text(f"{json.dumps(numbers, indent=1)}\n", encoding="utf-8")

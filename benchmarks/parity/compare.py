@@ -1,8 +1,7 @@
 """A random sample of shipped tasks, run in the released lm_eval and in Evalwright on the same
 synthetic rows and the same model.
 
-    python benchmarks/parity/compare.py --tasks .../site-packages/lm_eval/tasks \\
-        --peer .../bin/python --sample 300
+    python -m benchmarks parity_tasks [--sample 300] [--seed 0] [--only TASK ...]
 
 Requests are compared byte for byte, filtered answers and worth row by row, results and standard
 errors to 1e-9. Tasks for which no rows can be made (or whose Python lacks a library here) are
@@ -11,7 +10,6 @@ counted apart, with the reason.
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import math
@@ -20,10 +18,13 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
+
+from measuring import Table, option_parser
+from peers import LM_EVAL
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -344,16 +345,17 @@ def differences(ours: Any, theirs: Any, where: str = "") -> Iterator[str]:
         yield f"{where}: {str(ours)[:120]!r} here, {str(theirs)[:120]!r} there"
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Run the comparison, print what differs; exit code 1 where anything does."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = option_parser(__doc__)
     parser.add_argument(
-        "--tasks", type=Path, required=True, help="the released package's tasks folder"
+        "--tasks",
+        type=Path,
+        help="the released package's tasks folder; installed by default",
     )
     parser.add_argument(
         "--peer",
         type=Path,
-        required=True,
         help="an interpreter that has the released package",
     )
     parser.add_argument("--sample", type=int, default=300)
@@ -366,7 +368,11 @@ def main() -> int:
     )
     parser.add_argument("--only", nargs="*", help="these tasks instead of a sample")
     parser.add_argument("--work", type=Path, default=Path(".parity"))
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
+    if not arguments.tasks or not arguments.peer:
+        LM_EVAL.ensure()
+        arguments.tasks = arguments.tasks or LM_EVAL.packages / "lm_eval" / "tasks"
+        arguments.peer = arguments.peer or LM_EVAL.python
     logging.getLogger("evalwright.lm_eval").setLevel(logging.ERROR)
     folder: Path = arguments.work.resolve()
     for old in folder.glob("syn__*.yaml"):
@@ -433,10 +439,9 @@ def report(
             print(f"{verdict}: {job['key']} (shots {job['shots']}, chat {job['chat']})")
             for note in notes[:4]:
                 print(f"    {note}")
-    print(
-        f"\n{len(jobs)} tasks compared: "
-        + ", ".join(f"{count} {name}" for name, count in verdicts.most_common())
-    )
+    table = Table(["outcome", "tasks"], f"{len(jobs)} tasks compared")
+    for name, count in verdicts.most_common():
+        table.add(name, count)
     for reason, count in left.most_common():
         print(f"{count} passed over: {reason}")
     return int(verdicts["different"] + verdicts["only one refuses"] > 0)

@@ -1,7 +1,7 @@
 """Answers of transformers models, beside those of the released lm_eval 0.4.13, from the same
 folders and requests.
 
-    python benchmarks/parity/models.py --data FOLDER [--only llama,gpt2,...] [--questions 60]
+    python -m benchmarks parity_models --data FOLDER [--only llama,gpt2,...] [--questions 60]
         [--texts 20] [--hidden 128]
 
 FOLDER holds the `en_*`, `id_*` and `vi_*` files of Global-MMLU-Lite. Models are small, of random
@@ -26,9 +26,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from measuring import add_numbers, option_parser
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -452,24 +455,15 @@ def report(name: str, data: Data, folder: Path, options: argparse.Namespace) -> 
     return holds
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Run the comparison."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = option_parser(__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--only", default=",".join(ARCHITECTURES))
-    for name, default in [
-        ("questions", 60),
-        ("texts", 20),
-        ("hidden", 128),
-        ("layers", 2),
-        ("vocab", 3000),
-    ]:
-        parser.add_argument(f"--{name}", type=int, default=default)
+    add_numbers(parser, questions=60, texts=20, hidden=128, layers=2, vocab=3000)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="a folder for all answers, as JSON")
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     LM_EVAL.ensure()
     data = load(options.data)
     print(

@@ -182,12 +182,10 @@ def test_the_command_counts_and_compares(tmp_path: Path) -> None:
         "--only",
         "12 items, 97%",
     ]
-    printed = subprocess.run(
-        [*call, "--json"], check=True, capture_output=True, text=True
-    ).stdout
     earlier = tmp_path / "before.json"
-    earlier.write_text(printed, encoding="utf-8")
-    (found,) = json.loads(printed)["questions"]
+    record = [*call, "--numbers", str(earlier)]
+    subprocess.run(record, check=True, capture_output=True)
+    (found,) = json.loads(earlier.read_text(encoding="utf-8"))["questions"]
     assert found["trials"] == 3
     assert found["right"] + found["wrong"] + found["open"] == pytest.approx(1)
 

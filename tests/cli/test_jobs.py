@@ -1,18 +1,16 @@
-"""Job files hold the command that was given, whatever is in it, and nothing else;
+"""Job files hold the command as it was typed, whatever is in it, and nothing else;
 `tests/end_to_end/test_shards.py` runs them.
 """
 
 from __future__ import annotations
 
-import re
+import os
 import shlex
 import string
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -27,178 +25,81 @@ WORDS = st.lists(
     max_size=5,
 )
 
-JOB = {
-    "apiVersion": str, "kind": str, "metadata": {"name": str},
-    "spec": {
-        "completionMode": str, "completions": int, "parallelism": int, "backoffLimitPerIndex": int, "backoffLimit": int,
-        "activeDeadlineSeconds": int, "ttlSecondsAfterFinished": int,
-        "podFailurePolicy": {"rules": [{
-            "action": str, "onExitCodes": {"containerName": str, "operator": str, "values": [int]},
-            "onPodConditions": [{"type": str, "status": str}],
-        }]},
-        "template": {"spec": {
-            "restartPolicy": str, "terminationGracePeriodSeconds": int,
-            "tolerations": [{"key": str, "operator": str, "value": str, "effect": str}],
-            "containers": [{
-                "name": str, "image": str, "workingDir": str, "command": [str],
-                "envFrom": [{"secretRef": {"name": str, "optional": bool}}],
-                "resources": {"limits": dict, "requests": dict}, "volumeMounts": [{"name": str, "mountPath": str}],
-            }],
-            "volumes": [{
-                "name": str, "persistentVolumeClaim": {"claimName": str}, "emptyDir": {"medium": str, "sizeLimit": str},
-            }],
-        }},
-    },
-}  # fmt: skip
-"""The fields of batch/v1 Job that a file has, with their documented types."""
 
-
-def check_fields(value: Any, form: Any, where: str = "Job") -> None:
-    if isinstance(form, dict):
-        assert isinstance(value, dict), where
-        assert value.keys() <= form.keys(), where
-        for key, part in value.items():
-            check_fields(part, form[key], f"{where}.{key}")
-    elif isinstance(form, list):
-        assert isinstance(value, list), where
-        for part in value:
-            check_fields(part, form[0], f"{where}[]")
-    else:
-        assert type(value) is form, where
-
-
-@example(words=[], name="NULL")
-@example(words=[], name="1e5")
+@pytest.mark.parametrize("workers", [0, 4])
 @given(words=WORDS, name=TEXT)
-def test_arguments_come_through_as_they_are(words: list[str], name: str) -> None:
-    jobs = Jobs(
-        name,
-        4,
-        ["evalwright", "run", *words],
-        ["evalwright", "runs", "merge", "--", name],
-        image="i",
-        claim=name,
-    )
-    run = ["evalwright", "run", "--shard", "auto/4", *words]
+@example(words=[], name="NULL")
+def test_arguments_come_through_as_they_are(
+    workers: int, words: list[str], name: str
+) -> None:
+    shards = 0 if workers else 4
+    merge = [] if workers else ["evalwright", "runs", "merge", "--", name]
+    jobs = Jobs(name, ["evalwright", "run", *words], workers, shards, merge)
+    share = ["--worker"] if workers else ["--shard", "auto/4"]
+    run = ["evalwright", "run", *share, *words]
     for system in ("slurm", "pbs"):
         text = job_file(system, jobs)
         lines = [
             line.strip().removeprefix("exec ")
             for line in text.splitlines()
-            if line.strip().startswith("exec ")
+            if line.strip().startswith("exec evalwright")
         ]
-        assert [shlex.split(line) for line in lines] == [run, list(jobs.merge)]
-        assert len(text.splitlines()) == len(
-            job_file(system, Jobs("n", 4, [], [])).splitlines()
-        )
-    for job, wanted in zip(
-        yaml.safe_load_all(job_file("kubernetes", jobs)),
-        (run, [*jobs.merge[:3], "--wait", *jobs.merge[3:]]),
-        strict=True,
-    ):
-        check_fields(job, JOB)
-        (container,) = job["spec"]["template"]["spec"]["containers"]
-        assert [re.sub(r"\$\$", "$", word) for word in container["command"]][
-            4:
-        ] == wanted
-        assert (
-            job["spec"]["template"]["spec"]["volumes"][0]["persistentVolumeClaim"][
-                "claimName"
-            ]
-            == name
-        )
-        assert re.fullmatch(r"[a-z]([a-z0-9-]{0,50}[a-z0-9])?", job["metadata"]["name"])
+        assert [shlex.split(line) for line in lines] == [run, merge][: len(lines)]
+        assert len(lines) == (1 if workers else 2)
+        plain = Jobs("n", ["evalwright"], workers, shards, ["evalwright"])
+        assert len(text.splitlines()) == len(job_file(system, plain).splitlines())
 
 
-def test_what_is_wrong_ends_a_merge_in_kubernetes_at_once() -> None:
-    """A policy for exit codes is taken only where no container is restarted in its place."""
-    _, job = yaml.safe_load_all(
-        job_file("kubernetes", Jobs("n", 2, ["run"], ["merge"]))
-    )
-    pod = job["spec"]["template"]["spec"]
-    rule, _ = job["spec"]["podFailurePolicy"]["rules"]
-    assert pod["restartPolicy"] == "Never" and rule["action"] == "FailJob"
-    assert rule["onExitCodes"]["containerName"] == pod["containers"][0]["name"]
-    assert rule["onExitCodes"]["values"] == [2]
-    script = [word.replace("$$", "$") for word in pod["containers"][0]["command"][:4]]
-    for code, ends in {0: 0, 1: 0, 2: 2, 137: 137}.items():
-        command = [*script, "sh", "-c", f"exit {code}"]
-        assert subprocess.run(command, check=False, timeout=600).returncode == ends
-
-
-def kubernetes_jobs(*options: str) -> list[Any]:
-    done = typed("jobs", "kubernetes", "--image", "i", *options, "--", *RUN)
+@pytest.mark.parametrize(
+    ("system", "submitted"),
+    [
+        ("slurm", ["--job-name=n", "--array=1-4%2", "--requeue", "--open-mode=append", "--signal=B:TERM@60", "--gres=gpu:1"]),
+        ("pbs", ["-N", "n", "-J", "1-4%2", "-r", "y", "-v", "EVALWRIGHT_STEP=worker,EVALWRIGHT_STORE", "--gres=gpu:1"]),
+    ],
+)  # fmt: skip
+def test_an_array_of_workers_is_submitted_where_there_is_a_store(
+    system: str, submitted: list[str]
+) -> None:
+    """The shell reads the file; only what submits is a stand-in, which prints its arguments."""
+    options = ["--workers", "4", "--at-once", "2", "--option=--gres=gpu:1"]
+    done = typed("jobs", system, *options, "--", *RUN)
     assert done.code == 0, done.text
-    return list(yaml.safe_load_all(done.out))
-
-
-def test_a_kubernetes_job_has_what_a_shared_cluster_wants() -> None:
-    options = [
-        "--shards",
-        "40",
-        "--option",
-        "nvidia.com/gpu=1",
-        "--option",
-        "memory=32Gi",
-        "--toleration",
-        "team=ml:NoSchedule",
-    ]
-    shards, merge = kubernetes_jobs(*options, "--shared-memory", "8Gi")
-    assert shards["spec"]["completions"] == 40
-    assert shards["spec"]["parallelism"] == 16
-    assert (
-        shards["spec"]["ttlSecondsAfterFinished"]
-        == merge["spec"]["ttlSecondsAfterFinished"]
-        > 0
+    echo = "printf '%s\\n' \"$@\" >&2"
+    script = f"sbatch() {{ {echo}; }}\nqsub() {{ {echo}; }}\n" + done.out.replace(
+        "exec sbatch", "sbatch"
+    ).replace("exec qsub", "qsub")
+    without = {"PATH": os.environ["PATH"]}
+    refused = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, env=without, check=False
     )
-    pod = shards["spec"]["template"]["spec"]
-    assert pod["tolerations"] == [
-        {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
-        {"key": "team", "operator": "Equal", "value": "ml", "effect": "NoSchedule"},
-    ]
-    (container,) = pod["containers"]
-    assert container["resources"]["limits"] == {"nvidia.com/gpu": "1", "memory": "32Gi"}
-    assert container["resources"]["requests"] == {"cpu": "1"}
-    volumes = {volume["name"]: volume for volume in pod["volumes"]}
-    assert volumes["shared-memory"]["emptyDir"] == {
-        "medium": "Memory",
-        "sizeLimit": "8Gi",
-    }
-    assert {"name": "shared-memory", "mountPath": "/dev/shm"} in container[
-        "volumeMounts"
-    ]
-    first, second = shards["spec"]["podFailurePolicy"]["rules"]
-    assert first["action"] == "FailIndex"
-    assert first["onExitCodes"] == {
-        "containerName": "shard",
-        "operator": "In",
-        "values": [2],
-    }
-    assert second["action"] == "Ignore"
-    assert pod["restartPolicy"] == "Never"
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("Set EVALWRIGHT_STORE to the PostgreSQL database")
+    store = {**without, "EVALWRIGHT_STORE": "postgresql://me@host/database"}
+    ran = subprocess.run(
+        ["bash", "-c", script, "file"],
+        capture_output=True,
+        text=True,
+        env=store,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "me@host" not in ran.stderr  # arguments are in lists of processes
+    worker = ["worker"] if system == "slurm" else []
+    assert ran.stderr.splitlines() == [*submitted, "file", *worker]
 
 
-def test_a_kubernetes_shard_has_no_sqlite_on_the_shared_volume() -> None:
-    pod = kubernetes_jobs()[0]["spec"]["template"]["spec"]
-    (container,) = pod["containers"]
-    places = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
-    volumes = {volume["name"]: volume for volume in pod["volumes"]}
-    assert "emptyDir" in volumes["store"]
-    assert f'EVALWRIGHT_HOME="{places["store"]}/' in container["command"][2]
-
-
-@pytest.mark.parametrize("version", ["1.29", "1.33"])
-def test_kubernetes_own_schema_takes_the_jobs(version: str) -> None:
-    schemas = pytest.importorskip("kubernetes_validate")
-    for job in kubernetes_jobs(
-        "--option",
-        "nvidia.com/gpu=1",
-        "--toleration",
-        "a",
-        "--toleration",
-        "b=c:NoExecute",
-    ):
-        schemas.validate(job, version, strict=True)
+def test_workers_are_the_default_where_there_is_a_shared_store(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("EVALWRIGHT_STORE", raising=False)
+    done = typed("jobs", "slurm", "--", *RUN)
+    assert "--array=1-8" in done.out and "--shard auto/8" in done.out
+    monkeypatch.setenv("EVALWRIGHT_STORE", "postgresql://me@host/database")
+    done = typed("jobs", "slurm", "--", *RUN)
+    assert "--array=1-8" in done.out and "evalwright run --worker" in done.out
+    assert not done.err
+    done = typed("jobs", "slurm", "--shards", "4", "--", *RUN)
+    assert "--array=1-4" in done.out and "--shard auto/4" in done.out
 
 
 @pytest.mark.parametrize(
@@ -256,9 +157,9 @@ def test_bash_reads_hostile_names_as_words(name: str) -> None:
         "slurm",
         Jobs(
             name,
-            2,
             ["evalwright", "run", name],
-            ["evalwright", name],
+            shards=2,
+            merge=["evalwright", name],
             options=[shlex.quote(name)],
         ),
     )
@@ -275,7 +176,7 @@ def test_bash_reads_hostile_names_as_words(name: str) -> None:
         (["slurm", "--", *RUN[:-2]], "Give the evaluation a --name"),
         (["slurm", "--", *RUN[:-1], "../n"], "cannot be the name of a run"),
         (["slurm", "--", *RUN, "--shard", "1/2"], "--shard cannot be in a job's command"),
-        (["slurm", "--", *RUN, "--home", "shared"], "one store for all shards"),
+        (["slurm", "--", *RUN, "--home", "shared"], "one store for all jobs"),
         (["slurm", "--", *RUN, "--until", "accuracy +-0.1"], "--until cannot be"),
         (["slurm", "--", *RUN, "--modl", "x"], "--modl"),
         (["slurm", "--", *RUN, "-M", "api_key=abcdefgh1"], "has a key in it"),
@@ -291,6 +192,20 @@ def test_bash_reads_hostile_names_as_words(name: str) -> None:
         (["pbs", "--toleration", "a", "--", *RUN], "--toleration has no effect"),
         (["slurm", "--shared-memory", "1Gi", "--", *RUN], "--shared-memory has no effect"),
         (["kubernetes", "--image", "i", "--merge-option", "x", "--", *RUN], "--merge-option has no effect"),
+        (["slurm", "--workers", "4", "--shards", "4", "--", *RUN], "Leave one out"),
+        (["slurm", "--workers", "0", "--", *RUN], "--workers"),
+        (["slurm", "--workers", "4", "--merge-option", "x", "--", *RUN], "workers need no merge"),
+        (["slurm", "--secret", "i", "--", *RUN], "--secret has no effect"),
+        (["slurm", "--node-label", "a=b", "--", *RUN], "--node-label has no effect"),
+        (["slurm", "--trial-postgres", "--", *RUN], "--trial-postgres has no effect"),
+        (["kubernetes", "--image", "i", "--file", "a", "--", *RUN], "it is for workers on kubernetes"),
+        (["kubernetes", "--workers", "4", "--image", "i", "--", *RUN], "--into FOLDER/"),
+        (["kubernetes", "--workers", "4", "--image", "i", "--into", "f/", "--at-once", "2", "--", *RUN], "all workers run at a time"),
+        (["kubernetes", "--workers", "4", "--image", "i", "--into", "f/", "--", *RUN, "--out", "o"], "--out has no effect in pods"),
+        (["kubernetes", "--workers", "4", "--image", "i", "--into", "f/", "--file", "nothing", "--", *RUN], "no such file or folder"),
+        (["kubernetes", "--workers", "4", "--image", "i", "--into", "f/", "--secret", "A b", "--", *RUN], "--secret is a name in Kubernetes"),
+        (["kubernetes", "--image", "i", "--claim", "a_b", "--", *RUN], "--claim is a name in Kubernetes"),
+        (["kubernetes", "--image", "i", "--node-label", "gpu", "--", *RUN], "--node-label is KEY=VALUE"),
         (["kubernetes", "--image", "i", "--toleration", "a b", "--", *RUN], "KEY[=VALUE][:EFFECT]"),
         (["kubernetes", "--image", "i", "--toleration", "a:Never", "--", *RUN], "Effects: NoSchedule"),
         (["kubernetes", "--image", "i", "--shared-memory", "much", "--", *RUN], "2Gi or 512Mi"),
@@ -310,9 +225,10 @@ def test_what_no_job_file_is_made_of(words: list[str], said: str) -> None:
 
 
 def test_the_file_is_printed_or_written(folder: Path) -> None:
-    printed = typed("jobs", "slurm", "--", *RUN)
+    printed = typed("jobs", "slurm", "--shards", "8", "--", *RUN)
     assert printed.code == 0, printed.text
-    assert typed("jobs", "slurm", "--into", "board.slurm", "--", *RUN).code == 0
+    options = ["--shards", "8", "--into", "board.slurm"]
+    assert typed("jobs", "slurm", *options, "--", *RUN).code == 0
     assert (folder / "board.slurm").read_text(encoding="utf-8") == printed.out
     assert "--array=1-8" in printed.out
 

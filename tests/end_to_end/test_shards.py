@@ -19,6 +19,7 @@ import jsonschema
 import pytest
 import yaml
 
+from support import postgres
 from support.command import (
     ROOT,
     environment,
@@ -456,6 +457,45 @@ def test_job_files_run_the_shards_and_merge_them(system: str, tmp_path: Path) ->
         assert (usage["sent"], usage["stored"]) == (0, 20 / N_JOBS), (
             "nothing is sent again"
         )
+
+
+@pytest.mark.parametrize("system", ["slurm", "pbs"])
+def test_job_files_run_workers(
+    system: str, tmp_path: Path, server: postgres.Server
+) -> None:
+    """Tasks of the array that start after the run is written end at once, as do those of a second
+    submission.
+    """
+    rows = [
+        {"id": f"q{n}", "input": f"Question {n}?", "target": str(n)} for n in range(20)
+    ]
+    (tmp_path / "asked.yaml").write_text(
+        json.dumps({"task": "asked", "dataset": {"rows": rows}}), encoding="utf-8"
+    )
+    model = ["--model", "scripted/constant", "-M", f"text={HOSTILE}"]
+    command = ["run", "asked.yaml", *model, "--name", "board", "--quiet"]
+    options = ["--workers", f"{N_JOBS}", "--into", f"file.{system}"]
+    done = typed("jobs", system, *options, "--", *command, folder=tmp_path)
+    assert done.code == 0, done.text
+    env = {**shims(tmp_path), "EVALWRIGHT_STORE": server.url()}
+    written = []
+    for _ in range(2):
+        ran = subprocess.run(
+            ["bash", f"file.{system}"],
+            cwd=tmp_path,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        logs = "".join(log.read_text() for log in tmp_path.glob("log.*"))
+        assert ran.returncode == 0, ran.stderr + logs
+        assert "Error" not in logs
+        written.append((tmp_path / "runs/board/run.json").read_bytes())
+    assert written[0] == written[1]
+    whole = typed(*command[:-3], "--name", "whole", folder=tmp_path)
+    assert whole.code == 0, whole.text
+    assert records(tmp_path / "runs/board") == records(tmp_path / "runs/whole")
 
 
 def run_kubernetes(file: Path, env: dict[str, str]) -> None:

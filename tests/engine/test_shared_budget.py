@@ -108,6 +108,51 @@ def test_what_a_killed_process_had_taken_counts_as_spent_and_what_one_gives_back
     assert asyncio.run(begin(1000, ends=True)).spent.requests == 20
 
 
+@pytest.mark.parametrize("limit", [10, 333])
+def test_what_one_gives_back_while_it_waits_others_spend(
+    tmp_path: Path, limit: int
+) -> None:
+    """Two workers, of which one waits with an allotment that it does not use."""
+
+    async def work() -> None:
+        with open_store(tmp_path) as store, open_store(tmp_path) as other_store:
+            waiting, busy = (
+                budget_in(home, Limits(tokens=limit * 110), processes=0)
+                for home in (store, other_store)
+            )
+            await spend_quickly(waiting, TOKENS, 3)
+            await spend_quickly(busy, TOKENS)
+            assert busy.reached == "tokens"
+            assert "processes" not in busy.as_dict()
+            await waiting.give_back()
+            await waiting.give_back()
+            busy.reopen()
+            await spend_quickly(busy, TOKENS)
+            assert waiting.spent.requests + busy.spent.requests == limit
+            waiting.reopen()
+            await spend_quickly(waiting, TOKENS)
+            assert waiting.spent.requests == 3
+
+    asyncio.run(work())
+
+
+def test_nothing_is_given_back_of_what_is_in_flight(tmp_path: Path) -> None:
+    async def work() -> None:
+        with open_store(tmp_path) as store, open_store(tmp_path) as other_store:
+            budget, other = (
+                budget_in(home, Limits(requests=4), processes=0)
+                for home in (store, other_store)
+            )
+            reservation = budget.reservation()
+            await reservation.hold(TOKENS)
+            await budget.give_back()
+            await spend_quickly(other, TOKENS)
+            reservation.settle(TOKENS, TOKENS)
+            assert budget.spent.requests + other.spent.requests <= 4
+
+    asyncio.run(work())
+
+
 def test_budgets_of_other_runs_are_apart(tmp_path: Path) -> None:
     async def work() -> None:
         with open_store(tmp_path) as store:

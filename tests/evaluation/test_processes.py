@@ -32,7 +32,7 @@ def test_several_processes_are_told_how_to_share_the_samples(
     for way in (
         "--shard auto",
         "evalwright runs merge",
-        "-M replicas=N",
+        "-M devices=all",
         "-M device_map=auto",
         "srun",
     ):

@@ -75,7 +75,7 @@ def test_samples_are_found_by_whether_judges_differ(said: str, ids: list[str]) -
 
 def test_the_explorer_has_a_column_for_it() -> None:
     parts: dict[str, bytes] = {}
-    samples = Samples("0", parts.__setitem__, {"summaries": "consistency"})
+    samples = Samples(parts.__setitem__, {"summaries": "consistency"}, prefix="run/0/")
     run = panel_run()
     for row in run.rows():
         samples.add(json.dumps(row).encode(), row)

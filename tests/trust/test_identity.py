@@ -256,7 +256,7 @@ def test_weights_edited_in_place_with_size_and_time_put_back(tmp_path: Path) -> 
     # The hash is only noted once the file's last change is some time ago, which a test need not
     # wait for.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evalwright.models.local.model_files._SETTLED_SECONDS", -1.0)
+        patch.setattr("evalwright.core.file_hashes.SETTLED_SECONDS", -1.0)
         before = content_hash(folder)
         assert len(list(notes.iterdir())) == 1
         with weights.open("r+b") as file:

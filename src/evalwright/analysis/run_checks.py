@@ -14,7 +14,12 @@ from evalwright.core.errors import EvalwrightError, RunError
 from evalwright.core.plain import Plain
 from evalwright.core.tasks import Task
 from evalwright.core.text import printable
-from evalwright.runs.confirmed import AS_PUBLISHED, Confirmation, RunScores
+from evalwright.runs.confirmed import (
+    AS_PUBLISHED,
+    Confirmation,
+    RunScores,
+    keep_confirmation,
+)
 from evalwright.runs.content_hashes import data_differ
 from evalwright.runs.images import image_faults
 from evalwright.runs.reader import Run, open_run, score_fault
@@ -133,6 +138,11 @@ class RecordFaults:
                 f"record {self._number:,} is of '{printable(task)[:60]}', which is no"
                 " task of the run"
             )
+
+    def keep_numbers(self) -> None:
+        """Keep the numbers and scores for other commands, if nothing is wrong with the records."""
+        if not self._bad and not self._unread:
+            keep_confirmation(self._run, self._scores, self._confirmation)
 
     @property
     def broken(self) -> Mapping[str, Mapping[str, str]]:

@@ -23,6 +23,8 @@ from evalwright.evaluation.configuration import ModelSpec
 
 if TYPE_CHECKING:
     from evalwright.evaluation.settings import Settings
+    from evalwright.evaluation.worker_rounds import RunEnd
+    from evalwright.runs.callbacks import Callbacks
     from evalwright.runs.reader import Run
 
 
@@ -53,12 +55,20 @@ SECTIONS = {
         *("--task-root", "--trust", "--scoring", "-D", "--num-fewshot"),
     ),
     "Machines": (
-        *("--shard", "--on", "--replicas", "--gpus-per-replica", "--max-resident"),
+        *(
+            "--worker",
+            "--shard",
+            "--on",
+            "--replicas",
+            "--gpus-per-replica",
+            "--max-resident",
+        ),
         "--hardware",
     ),
     "Runs and their storage": (
         *(
             "--out",
+            "--push",
             "--home",
             "--replace",
             "--resend-empty",
@@ -108,7 +118,17 @@ SECTIONS = {
     "Only part I of N of the samples, for N processes; auto in an array of jobs or"
     " several launched processes. `runs merge` makes the whole run.",
 )
+@flag(
+    "--worker",
+    "Make the run together with all processes, on any hosts, that run this command with"
+    " the same store (EVALWRIGHT_STORE). They may start and stop at any time.",
+)
 @option("--out", "DIR", "Where run folders are written. Default: runs.")
+@option(
+    "--push",
+    "s3://BUCKET/FOLDER",
+    "Copy each finished run into a folder of a bucket.",
+)
 @options.HOME
 @options.FORMAT
 @options.IMAGE_URLS
@@ -212,9 +232,15 @@ def run(**params: Any) -> int:
     if settings.configuration.home:
         # Caches of datasets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = settings.configuration.home
-    if not settings.configuration.shard:
+    if not settings.configuration.shard and not params["worker"]:
         check_one_process("-M device_map=auto")
-    settings = replace(settings, on=_place(params), sandbox=params["sandbox"])
+    settings = replace(
+        settings,
+        on=_place(params),
+        sandbox=params["sandbox"],
+        worker=params["worker"],
+        push=params["push"] or "",
+    )
     return _evaluate(
         settings,
         track=params["track"],
@@ -256,21 +282,9 @@ def _evaluate(
     log_file: str | None,
     as_json: bool,
 ) -> int:
-    """Carry out the settings, show the runs, and report how it ended."""
-    from evalwright.analysis.board import make_board
-    from evalwright.evaluation.evaluating import evaluate_settings
+    """Carry out the settings, show the runs, and report how they ended."""
+    from evalwright.evaluation.evaluating import evaluate_settings, work_on_settings
     from evalwright.evaluation.running import run_blocking
-    from evalwright.reports.documents.summary import (
-        board_summary,
-        run_summary,
-        runs_summary,
-    )
-    from evalwright.reports.endings import (
-        judge_failed_throughout,
-        remarks,
-        unscored_sentences,
-        unsent_image_warnings,
-    )
     from evalwright.reports.progress import TerminalProgress
     from evalwright.runs.callbacks import Callbacks
     from evalwright.trackers import open_trackers
@@ -290,11 +304,36 @@ def _evaluate(
         )
         tell = progress.show if progress and not quiet else say
         stack.enter_context(logged(verbose, log_file, tell))
-        runs = run_blocking(
-            lambda: evaluate_settings(
+        evaluate = work_on_settings if settings.worker else evaluate_settings
+        outcomes = run_blocking(
+            lambda: evaluate(
                 settings, progress=progress, callbacks=listeners, grace=grace
             )
         )
+    runs = _visible_runs(outcomes) if settings.worker else outcomes
+    code = _conclude(runs, listeners, quiet=quiet, as_json=as_json)
+    lacks = settings.worker and not all(end.is_complete for end in outcomes)
+    return 1 if lacks else code
+
+
+def _conclude(
+    runs: Sequence[Run], listeners: Callbacks, *, quiet: bool, as_json: bool
+) -> int:
+    """Show finished runs, and report how they ended."""
+    # Loaded only now, so that the first request need not wait for what shows runs.
+    from evalwright.analysis.board import make_board
+    from evalwright.reports.documents.summary import (
+        board_summary,
+        run_summary,
+        runs_summary,
+    )
+    from evalwright.reports.endings import (
+        judge_failed_throughout,
+        remarks,
+        unscored_sentences,
+        unsent_image_warnings,
+    )
+
     if as_json:
         documents = []
     elif len(runs) > 1 and not runs[0].part:
@@ -313,6 +352,14 @@ def _evaluate(
         say(remark)
     code = conclude(_spent(runs), unscored_sentences(runs), *listeners.faults)
     return 1 if judge_failed_throughout(runs) else code
+
+
+def _visible_runs(ends: Sequence[RunEnd]) -> list[Run]:
+    """Return the runs that can be seen from here, and say who wrote those of other workers."""
+    for end in ends:
+        if not end.own_folder:
+            say(end.sentence)
+    return [run for run in (end.open() for end in ends) if run is not None]
 
 
 def _verdict(runs: Sequence[Run]) -> str:
@@ -353,6 +400,13 @@ def _spent(runs: Any) -> str:
             " shards together before everything was answered. To go on, run the same"
             " commands with a higher --budget: what was spent counts again, and stored"
             " responses cost nothing."
+        )
+    if "spent_by_all" in (out_of_budget[0].get("budget") or {}):
+        return (
+            f"The budget of {out_of_budget[0]['budget_reached']} was spent by all workers"
+            " together before everything was answered. To go on, run the same command with"
+            " a higher --budget: what was spent counts again, and stored responses cost"
+            " nothing."
         )
     return (
         f"The budget of {out_of_budget[0]['budget_reached']} was spent before everything was"

@@ -97,14 +97,14 @@ def view(
     if runs:
         folders = [_folder(run, runs_folder) for run in runs]
         page_title = title or _title([folder.resolve() for folder in folders])
-        follower = Follower(folders, page_title, say)
+        follower = Follower(folders, page_title, _say_apart)
     else:
         _require_runs(runs_folder)
         folder_name = runs_folder.resolve().name
         page_title = title or (
             "Runs" if folder_name == "runs" else f"Runs in {folder_name}"
         )
-        follower = Follower((), page_title, say, runs_folder=runs_folder)
+        follower = Follower((), page_title, _say_apart, runs_folder=runs_folder)
     _serve(follower, port or 0, browser=not params["no_browser"])
 
 
@@ -175,14 +175,25 @@ def _serve(follower: Follower, port: int, *, browser: bool) -> None:
         if browser:
             _open(server.url)
         follower.start()
+        step = ""
         while serving.is_alive():
             serving.join(0.5)  # without a limit, Windows would keep Ctrl-C waiting
+            if follower.step != step:
+                step = follower.step
+                show_step(step)
     except KeyboardInterrupt:
         raise ServingEnded from None
     finally:
+        show_step("")
         server.shutdown()
         server.server_close()
         follower.stop()
+
+
+def _say_apart(sentence: str) -> None:
+    """Say a sentence on a line of its own, where a step may be shown."""
+    show_step("")
+    say(sentence)
 
 
 def _folder(name: str, runs_folder: Path) -> Path:

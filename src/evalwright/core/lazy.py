@@ -1,11 +1,12 @@
-"""Lazy package attributes: a module is imported on first use, which keeps `import` fast."""
+"""What is made on first use, which keeps `import` fast: modules, regular expressions."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 
 def lazy_names(
@@ -32,3 +33,32 @@ def lazy_names(
         return namespace[name]
 
     return get, lambda: sorted({*namespace, *homes})
+
+
+def lazy_pattern(source: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a regular expression that is compiled when one of its methods is first used.
+
+    Compiling hundreds of them takes longer than importing their modules, and most commands use few.
+    A pattern that cannot be compiled raises re.error then. Functions of `re` do not take it.
+
+    Args:
+        source: the pattern.
+        flags: as in `re.compile`.
+    """
+    return cast("re.Pattern[str]", _LazyPattern(source, flags))
+
+
+class _LazyPattern:
+    """Becomes like a compiled pattern by copying its methods at the first use of one."""
+
+    def __init__(self, source: str, flags: int) -> None:
+        self._source = source
+        self._flags = flags
+
+    def __getattr__(self, name: str) -> Any:
+        # Only called for what is not there yet; later uses find the copied method.
+        if name.startswith("__"):
+            raise AttributeError(name)
+        member = getattr(re.compile(self._source, self._flags), name)
+        setattr(self, name, member)
+        return member

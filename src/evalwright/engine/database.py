@@ -314,6 +314,13 @@ class Database(ABC):
             [(*(spent[name] for name in AMOUNTS), budget, command)],
         )
 
+    def takers(self, budget: str) -> list[str]:
+        """Return the commands that have taken a part of a budget, dead ones too."""
+        rows = self.rows(
+            "SELECT command FROM allotments WHERE budget=? ORDER BY command", (budget,)
+        )
+        return [command for (command,) in rows]
+
     # -- reading the store as a whole
 
     def count(self) -> int:

@@ -1,4 +1,4 @@
-"""A budget that several processes (the shards of a run) spend together, through their common store.
+"""A budget that several processes (shards, workers) spend together, through their common store.
 
 Each process durably takes an allotment from the store before it spends, and a further one when
 that is used up; when it ends, it gives back what it has not spent. So the sum never exceeds the
@@ -20,6 +20,13 @@ from evalwright.engine.budget import Amount, Budget, Limits
 
 ALLOTMENTS_PER_SHARE = 4
 """An allotment is one process's share of what is left, divided by this."""
+
+SHARES_OF_WORKERS = 128
+"""The number of processes for which allotments are cut where nobody knows how many there are.
+
+A killed worker loses one allotment beside what it had in flight, so they are small: 1/512 of what
+is left.
+"""
 
 MIN_ALLOTMENT_SHARE = 0.001
 """Least share of the limit in an allotment, so that what is left is not dealt out in tiny amounts.
@@ -49,7 +56,7 @@ class SharedBudget(Budget):
     Args:
         limits: limits of the whole budget.
         name: the budget's name, the same in all processes.
-        processes: number of processes that share it.
+        processes: number of processes that share it; 0 if they come and go.
     """
 
     def __init__(self, limits: Limits, name: str, processes: int) -> None:
@@ -67,6 +74,29 @@ class SharedBudget(Budget):
     def open(self, allotments: Allotments) -> None:
         """Take allotments from this store."""
         self._allotments = allotments
+
+    async def give_back(self) -> None:
+        """Give back what was not spent, and go on; nothing is given back while anything is in use.
+
+        A worker that waits for others has no use for its allotment, and may be killed meanwhile.
+        """
+        async with self._lock:
+            unused = any(
+                allotted > getattr(self.spent, name)
+                for name, allotted in self._allowed.items()
+            )
+            if self._holding or self._waiting or not unused:
+                return
+            # First here, so that whatever is sent meanwhile takes a new allotment after this.
+            self._allowed = {
+                name: float(getattr(self.spent, name)) for name in self._allowed
+            }
+            await self.close()
+
+    def reopen(self) -> None:
+        """Spend again after the limit was reached, as others may have given something back."""
+        self.reached = ""
+        self._nothing_left = False
 
     async def close(self) -> None:
         """Give back what was not spent."""
@@ -88,11 +118,8 @@ class SharedBudget(Budget):
             )
             for name, allotted in self._taken_by_all.items()
         }
-        return {
-            **super().as_dict(),
-            "processes": self._processes,
-            "spent_by_all": others,
-        }
+        processes = {"processes": self._processes} if self._processes else {}
+        return {**super().as_dict(), **processes, "spent_by_all": others}
 
     async def may_begin(self, estimate: Amount) -> str:
         """Like `Budget.may_begin`, but first take further allotments if they are needed."""
@@ -147,7 +174,7 @@ class SharedBudget(Budget):
             amounts = dict.fromkeys(limits, 0.0)
             for name in lacking:
                 share = max(0.0, limits[name] - self._taken_by_all[name]) / (
-                    ALLOTMENTS_PER_SHARE * self._processes
+                    ALLOTMENTS_PER_SHARE * (self._processes or SHARES_OF_WORKERS)
                 )
                 least = max(
                     MIN_SENDINGS_PER_ALLOTMENT * getattr(estimate, name),

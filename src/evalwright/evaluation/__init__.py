@@ -15,6 +15,9 @@
 - **Run** (`running.run_plan`): requests are sent, answers scored (`scoring`), and the record is
   written (`recording`). It knows no file, flag or shard.
 
+A **worker** (`workers.work_on_plan`) takes part in a plan that other processes carry out too: it
+evaluates slices of it (`slicing`), and one of them makes the run of it in the end.
+
 `evaluating.evaluate` is the whole path for Python, `evaluating.evaluate_settings` for a command:
     settings = read_settings(file, flags)
     plan = make_plan(resolve(settings))

@@ -123,7 +123,7 @@ class BudgetTerms:
         limits: the limits.
         shared_name: name of a budget that several processes share; "" for one of this process
             alone.
-        n_processes: number of processes that share it.
+        n_processes: number of processes that share it; 0 for workers, which come and go.
     """
 
     limits: Limits
@@ -207,6 +207,7 @@ def read_budget(
     texts: Sequence[str],
     models: Sequence[tuple[ModelSpec, Model]],
     shards: Sequence[Mapping[str, Any]] = (),
+    of_workers: Sequence[str] = (),
 ) -> BudgetTerms | None:
     """Return what may be spent; None without a budget.
 
@@ -215,6 +216,7 @@ def read_budget(
         models: all models that get requests, with their prices.
         shards: for each model, which part of its run this is, if the budget is for all parts
             together.
+        of_workers: the identities of the runs that workers make together, if they do.
 
     Raises:
         ConfigurationError: the budget is in money, and a model that costs something has no price.
@@ -235,6 +237,9 @@ def read_budget(
                 " as `price: IN/OUT` in the suite file, or in a file of"
                 " providers (docs/providers.md), or limit tokens or requests."
             )
+    if of_workers:
+        text = "\n".join(["workers", *sorted(of_workers)])
+        return BudgetTerms(limits, hashlib.sha256(text.encode()).hexdigest(), 0)
     if not shards:
         return BudgetTerms(limits)
     identities = sorted(str(shard["identity"]) for shard in shards)

@@ -51,6 +51,8 @@ class EvaluationSettings(TypedDict, total=False):
     hardware: str | None
     store_images: bool | None
     shard: str | None
+    worker: bool | None
+    push: str | None
     max_resident: SupportsIndex | None
     on: Any
     replicas: Any

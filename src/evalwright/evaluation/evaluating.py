@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from typing import Any, Unpack
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Unpack
 
 from evalwright.core.errors import ConfigurationError
 from evalwright.engine.opening import open_store
+from evalwright.engine.store import Store
 from evalwright.evaluation.call_settings import EvaluationSettings, with_named_settings
 from evalwright.evaluation.interruption import at_once
 from evalwright.evaluation.objects import (
@@ -16,10 +18,10 @@ from evalwright.evaluation.objects import (
     are_models,
     settings_from_python,
 )
-from evalwright.evaluation.planning import make_plan
+from evalwright.evaluation.planning import Plan, make_plan
 from evalwright.evaluation.resolving import resolve
 from evalwright.evaluation.running import GRACE, run_blocking, run_plan
-from evalwright.evaluation.settings import Settings, as_list
+from evalwright.evaluation.settings import Settings, as_list, check_kind
 from evalwright.models.local.cluster import Cluster, Placement
 from evalwright.runs.callbacks import Callbacks, check_callbacks
 from evalwright.runs.progress import ProgressReporter, notebook_progress
@@ -32,6 +34,9 @@ from evalwright.tasks.row_tasks import (
     rows_task,
 )
 from evalwright.trackers import open_trackers
+
+if TYPE_CHECKING:
+    from evalwright.evaluation.worker_rounds import RunEnd
 
 
 @with_named_settings
@@ -81,10 +86,13 @@ def evaluate(
         track: experiment trackers to log to: "mlflow", "mlflow=ADDRESS".
         **settings: the fields of `Configuration`, such as `limit`, `seed`, `name`, `roles`,
             `prompts` and `budget`; `on`, `replicas` and `gpus_per_replica` spread local models over
-            a Ray cluster.
+            a Ray cluster; `worker=True` makes the runs together with other processes that call
+            this with the same arguments and share the store; `push` copies finished runs into a
+            folder of a bucket.
 
     Returns:
-        One run per model and prompt, in the order of `models`.
+        One run per model and prompt, in the order of `models`; for a worker, those whose folders
+        can be seen from here.
 
     Raises:
         UsageError: a task, model or setting that cannot be used; before any request is sent.
@@ -182,13 +190,21 @@ class _Call:
             if are_models(named_tasks):
                 named_tasks, under_test = under_test, named_tasks
         fields = dict(settings)
+        worker = fields.pop("worker", None) or False
+        check_kind(worker, bool, "true or false", "worker")
+        push = fields.pop("push", None) or ""
+        check_kind(push, str, "text", "push")
         on = Placement.parse(
             *(fields.pop(key, None) for key in ("on", "replicas", "gpus_per_replica"))
         )
         self.listeners = Callbacks(
             (*check_callbacks(callbacks), *open_trackers(as_list(track)))
         )
-        self.settings = settings_from_python(named_tasks, under_test, fields, on=on)
+        self.settings = replace(
+            settings_from_python(named_tasks, under_test, fields, on=on),
+            worker=worker,
+            push=push,
+        )
 
     async def runs(self, progress: ProgressReporter | None) -> list[Run]:
         """Carry it out."""
@@ -223,10 +239,43 @@ async def evaluate_settings(
 ) -> list[Run]:
     """Plan an evaluation and carry it out; the other arguments are those of `run_plan`.
 
+    Returns:
+        The runs; for a worker, those whose folders can be seen from here.
+
     Raises:
         UsageError: it cannot be carried out; nothing was spent.
         StoreError: answers cannot be stored.
     """
+    if settings.worker:
+        ends = await work_on_settings(
+            settings, progress=progress, callbacks=callbacks, grace=grace
+        )
+        return [run for run in (end.open() for end in ends) if run is not None]
+    with _planned(settings) as (plan, store):
+        return await run_plan(
+            plan, store, progress=progress, callbacks=callbacks, grace=grace
+        )
+
+
+async def work_on_settings(
+    settings: Settings,
+    *,
+    progress: ProgressReporter | None = None,
+    callbacks: Callbacks | None = None,
+    grace: float = GRACE,
+) -> list[RunEnd]:
+    """Like `evaluate_settings`, as one of several workers; return how each run ended."""
+    from evalwright.evaluation.workers import work_on_plan
+
+    with _planned(settings) as (plan, store):
+        return await work_on_plan(
+            plan, store, progress=progress, callbacks=callbacks, grace=grace
+        )
+
+
+@contextmanager
+def _planned(settings: Settings) -> Iterator[tuple[Plan, Store]]:
+    """Plan an evaluation, and open its store."""
     with ExitStack() as stack:
         cluster = None
         if settings.on is not None:
@@ -236,6 +285,4 @@ async def evaluate_settings(
             resolved = resolve(settings, cluster)
             plan = make_plan(resolved, in_python=settings.in_python)
         store = stack.enter_context(open_store(plan.home))
-        return await run_plan(
-            plan, store, progress=progress, callbacks=callbacks, grace=grace
-        )
+        yield plan, store

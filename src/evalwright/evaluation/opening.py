@@ -99,11 +99,12 @@ def _open(
 
 
 def _on_cluster(spec: ModelSpec, model: LocalModel, cluster: Cluster) -> Model:
-    if spec.arguments.get("replicas") is not None:
-        raise ConfigurationError(
-            "With --on, --replicas says how many there are on the cluster: leave out -M"
-            " replicas."
-        )
+    for argument in ("replicas", "devices", "devices_per_replica"):
+        if spec.arguments.get(argument) is not None:
+            raise ConfigurationError(
+                "With --on, --replicas says how many there are on the cluster: leave out"
+                f" -M {argument}."
+            )
     return cluster.open(spec.model, spec.arguments, model)
 
 

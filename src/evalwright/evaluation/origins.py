@@ -42,9 +42,9 @@ _SAFE = frozenset({
     "min_p", "reasoning_effort", "stream", "thinking", "top_k",
     # of local models
     "add_bos", "add_special_tokens", "chat_template_args", "chunk", "device", "device_map",
-    "dtype", "enable_thinking", "fit", "label", "latency", "local", "max_length", "max_memory",
-    "memory", "prefix_token", "preset", "prompt", "quantization", "scoring", "sentences",
-    "share", "text", "threads", "use_fast_tokenizer",
+    "devices", "devices_per_replica", "dtype", "enable_thinking", "fit", "label", "latency",
+    "local", "max_length", "max_memory", "memory", "prefix_token", "preset", "prompt",
+    "quantization", "scoring", "sentences", "share", "text", "threads", "use_fast_tokenizer",
 })  # fmt: skip
 """Arguments of models that a file may set, because they change only answers, costs and speed.
 

@@ -28,6 +28,7 @@ from evalwright.models.model_interface import (
     Model,
     fingerprint_of,
 )
+from evalwright.runs.buckets import BucketAddress
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import PLAN_FILE, RUN_FILE, read_plan, slug
 from evalwright.tasks.data_files import as_data_file
@@ -41,7 +42,8 @@ class PlannedRun:
     asked, and in which order. identity: a digest of all that decides the numbers. configuration:
     for the record. prompt: name and hash of the prompt in place of the tasks' own, for the record.
     full_run: the identity of the same run without rules. shard: which part of which
-    run it is, for its record; empty for a whole run.
+    run it is, for its record; empty for a whole run. push: the folder of a bucket to which the
+    finished run is copied.
     """
 
     id: str
@@ -57,6 +59,7 @@ class PlannedRun:
     rules: tuple[ModelRule, ...] = ()
     shard: Mapping[str, Any] = field(default_factory=dict)
     prompt: Mapping[str, str] = field(default_factory=dict)
+    push: BucketAddress | None = None
 
     @property
     def follows_rules(self) -> bool:
@@ -97,6 +100,7 @@ class Plan:
         asked_in: the round in which the models are asked.
         budget: what may be spent.
         remarks: sentences to show before the first request.
+        replaces: whether a run that is there may be replaced.
     """
 
     runs: tuple[PlannedRun, ...]
@@ -106,6 +110,7 @@ class Plan:
     asked_in: str
     budget: BudgetTerms | None
     remarks: tuple[str, ...]
+    replaces: bool = False
 
 
 def make_plan(resolved: Resolved, *, in_python: bool = False) -> Plan:
@@ -136,14 +141,16 @@ def make_plan(resolved: Resolved, *, in_python: bool = False) -> Plan:
     priced += [(configuration.roles[role], model) for role, model in roles.items()]
     price_models(configuration.price, priced, has_budget=bool(configuration.budget))
     shards = [run.shard for run in runs if run.shard]
+    identities = [run.identity for run in runs] if resolved.worker else []
     return Plan(
-        runs=tuple(runs),
+        runs=tuple(replace(run, push=resolved.push) for run in runs),
         home=resolved.home,
         max_resident=configuration.max_resident,
         resend_empty=configuration.resend_empty,
         asked_in=configuration.round,
-        budget=read_budget(configuration.budget, priced, shards),
+        budget=read_budget(configuration.budget, priced, shards, identities),
         remarks=resolved.remarks,
+        replaces=configuration.replace,
     )
 
 

@@ -1,8 +1,8 @@
 """Detects whether a launcher started several processes, and what this one is among them.
 
 Launchers are `accelerate launch`, `torchrun`, `mpirun` and `srun`. Each process would run the whole
-evaluation, so none of them does, unless each takes its own share (`--shard auto`): every one ends
-before a model is loaded.
+evaluation, so none of them does, unless each takes its own share (`--shard auto`) or they make it
+together (`--worker`): every one ends before a model is loaded.
 """
 
 from __future__ import annotations
@@ -58,13 +58,17 @@ def launched_process(
 
 
 def check_one_process(
-    spread: str, environment: Mapping[str, str] | None = None
+    spread: str,
+    environment: Mapping[str, str] | None = None,
+    *,
+    copies: str = "-M devices=all",
 ) -> None:
     """Refuse to run in each of several processes that were launched together.
 
     Args:
         spread: the argument that spreads one copy of a model over all devices, for the message.
         environment: the environment variables; by default those of this process.
+        copies: the argument that puts a copy of a model on each device, for the message.
 
     Raises:
         ConfigurationError: a launcher such as `torchrun` started several processes.
@@ -77,10 +81,11 @@ def check_one_process(
     raise ConfigurationError(
         f"This is process {process.rank or '?'} of {process.count} that were launched"
         f" together ({process.variable}={process.count}), and each would run the whole"
-        " evaluation. To have each run its share of the samples, add --shard auto and"
+        " evaluation. To have them make it together, add --worker. To have each run its"
+        " share of the samples, add --shard auto and"
         " --name NAME (in Python shard='auto'), and put the parts together with"
         " `evalwright runs merge NAME`. Or start one process, without `accelerate"
-        " launch`, `torchrun`, `mpirun` or `srun --ntasks`: -M replicas=N has a local"
-        f" model answer in N processes, and {spread} spreads one copy over all devices."
+        f" launch`, `torchrun`, `mpirun` or `srun --ntasks`: {copies} puts a copy of a"
+        f" local model on each device, and {spread} spreads one copy over all devices."
         f" Where {process.variable} was not set by a launcher, unset it."
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
@@ -37,6 +37,22 @@ from evalwright.strategies.sampling import TARGET
 SHOWN_AFTER = 0.3
 """Seconds after which a record becomes visible to whoever follows the run."""
 _log = logging.getLogger("evalwright.evaluation")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkOfAll:
+    """What all workers of a run did, where several made it together.
+
+    Attributes:
+        started: when the first of them began.
+        usage: requests, tokens and costs of them all, in place of those of the session that writes
+            the run, which finds every response in the store.
+        workers: a row for each of them, for the record.
+    """
+
+    started: datetime
+    usage: Mapping[str, Any]
+    workers: Sequence[Mapping[str, Any]]
 
 
 class Session:
@@ -74,7 +90,16 @@ class Session:
         self.live = LiveFile(plan.folder)
         self.door.watch(self.live.add)
         self.hardware = HardwareWatch()
+        self.work_of_all: WorkOfAll | None = None
+        """What workers did for this run before, whose record this session writes."""
         self._showing: asyncio.TimerHandle | None = None
+
+    def usage(self) -> dict[str, Any]:
+        """Return requests, tokens and costs for the record."""
+        counts = self.door.counts.as_dict()
+        return (
+            counts if self.work_of_all is None else {**counts, **self.work_of_all.usage}
+        )
 
     def add(self, position: int, number: int, record: SampleRecord) -> None:
         """Record a sample of task `number`."""
@@ -189,6 +214,11 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
     meter = session.meter
     tallies = session.tallies
     seconds = time.monotonic() - session.began
+    started = session.started
+    together = session.work_of_all
+    if together is not None:
+        seconds += max(0.0, (started - together.started).total_seconds())
+        started = together.started
     tasks = []
     for task, tally in zip(plan.tasks, tallies, strict=True):
         if task.found_metrics is not None:
@@ -206,7 +236,8 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
         "identity": plan.identity,
         **({"shard": plan.shard} if plan.shard else {}),
         **({"prompt": plan.prompt} if plan.prompt else {}),
-        "started": session.started.isoformat(timespec="seconds"),
+        **({"workers": list(together.workers)} if together else {}),
+        "started": started.isoformat(timespec="seconds"),
         "seconds": round(seconds, 3),
         "model": {**plan.model.describe(), **label, **facts},
         "roles": {role: model.describe() for role, model in plan.roles.items()},
@@ -220,7 +251,7 @@ def finish_run(session: Session, stopping: Mapping[str, Any] | None = None) -> R
             samples=meter.done,
             seconds=seconds,
         ),
-        "usage": {**meter.door.counts.as_dict(), "answers": meter.answers.as_dict()},
+        "usage": {**session.usage(), "answers": meter.answers.as_dict()},
         "tasks": tasks,
     }
     tables = {

@@ -30,7 +30,7 @@ from evalwright.evaluation.rules import (
     resolve_rules,
 )
 from evalwright.evaluation.settings import Settings
-from evalwright.evaluation.sharding import Shard, check_shard, read_shard
+from evalwright.evaluation.sharding import Shard, check_shard, check_worker, read_shard
 from evalwright.evaluation.task_checks import check_task
 from evalwright.evaluation.task_choice import order_units, task_choice
 from evalwright.models.functions import FunctionModel
@@ -39,6 +39,7 @@ from evalwright.models.model_interface import Model, fingerprint_of
 from evalwright.models.oracle import OracleModel
 from evalwright.models.registry import open_model
 from evalwright.runs.accepted_failures import is_id_file, read_given_up
+from evalwright.runs.buckets import Bucket, BucketAddress, parse_bucket_address
 from evalwright.strategies.likelihood import RecordedColumn
 from evalwright.strategies.simulate import Simulated
 from evalwright.tasks.index import TaskIndex
@@ -74,7 +75,8 @@ class Resolved:
 
     configuration: complete, with what follows from the settings. candidates: the models under test.
     roles: the models beside them. home: the folder of the store. shard: which part of the samples
-    is asked; None for all. remarks: sentences to show before the first request.
+    is asked; None for all. remarks: sentences to show before the first request. worker: whether
+    other processes make the runs together with this one. push: where finished runs are copied to.
     """
 
     configuration: Configuration
@@ -84,6 +86,8 @@ class Resolved:
     rules: tuple[ModelRule, ...]
     shard: Shard | None
     remarks: tuple[str, ...]
+    worker: bool = False
+    push: BucketAddress | None = None
 
 
 def resolve(settings: Settings, cluster: Cluster | None = None) -> Resolved:
@@ -137,7 +141,17 @@ def resolve(settings: Settings, cluster: Cluster | None = None) -> Resolved:
             has_budget=bool(configuration.budget),
             home=home,
         )
+    if settings.worker:
+        check_worker(
+            [*models, *roles.values()],
+            shard=str(shard or ""),
+            has_rules=bool(rules),
+            batch=configuration.batch,
+            resends=configuration.resend_empty,
+        )
     return Resolved(
+        worker=settings.worker,
+        push=_bucket_folder(settings.push),
         configuration=settings.configuration,
         candidates=tuple(candidates),
         roles=roles,
@@ -146,6 +160,15 @@ def resolve(settings: Settings, cluster: Cluster | None = None) -> Resolved:
         shard=shard,
         remarks=tuple(_remarks(refusals, candidates)),
     )
+
+
+def _bucket_folder(address: str) -> BucketAddress | None:
+    """Return the folder of a bucket; raise UsageError if it cannot be used. None for ""."""
+    if not address:
+        return None
+    folder = parse_bucket_address(address)
+    Bucket(folder.bucket)  # raises now rather than after the work
+    return folder
 
 
 def _typed_ids(configuration: Configuration) -> list[str]:
@@ -342,13 +365,15 @@ def run_identity(
 def _remarks(refusals: Sequence[str], candidates: Sequence[Candidate]) -> Iterator[str]:
     """Yield what to say before the first request.
 
-    It is about arguments, about data, and about models whose identity is unknown.
+    It is about arguments, about data, about replicas, and about models whose identity is unknown.
     """
     about_data = " ".join(filter(None, [*refusals, candidates[0].remarks]))
     if about_data:
         yield about_data
     by_name = {candidate.model.name: candidate.model for candidate in candidates}
     for model in by_name.values():
+        if model.remark:
+            yield model.remark
         if not model.is_known:
             yield (
                 f"It cannot be known what answers behind '{model.name}', so its"

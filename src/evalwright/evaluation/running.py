@@ -31,9 +31,10 @@ from evalwright.core.errors import (
     StoreError,
 )
 from evalwright.core.samples import SampleRecord
+from evalwright.core.tasks import Task
 from evalwright.engine.budget import SPENT, Budget
 from evalwright.engine.collecting import rare_collections
-from evalwright.engine.engine import Engine
+from evalwright.engine.engine import Engine, RoleClient
 from evalwright.engine.event_loop import run_in_loop
 from evalwright.engine.store import Store
 from evalwright.evaluation.budgets import open_budget
@@ -43,7 +44,12 @@ from evalwright.evaluation.interruption import (
     ended_by_cancel,
 )
 from evalwright.evaluation.planning import Plan, PlannedRun
-from evalwright.evaluation.recording import Session, finish_run, stopping_record
+from evalwright.evaluation.recording import (
+    Session,
+    WorkOfAll,
+    finish_run,
+    stopping_record,
+)
 from evalwright.evaluation.schedule import (
     SampleSlice,
     Schedule,
@@ -52,12 +58,16 @@ from evalwright.evaluation.schedule import (
 )
 from evalwright.evaluation.scoring import evaluate_sample
 from evalwright.models.model_interface import LocalModel
+from evalwright.runs.buckets import BucketAddress
 from evalwright.runs.callbacks import Callbacks
 from evalwright.runs.progress import ProgressReporter, Unfailing
 from evalwright.runs.reader import Run
 from evalwright.tools.shared_sources import close_shared_sources
 
 Made = TypeVar("Made")
+
+Workers = Callable[[Session], Awaitable[WorkOfAll]]
+"""Returns what all workers of a run did, at the end of the session that writes it."""
 
 LAST_ANSWERS = 60.0
 """Seconds in which responses may arrive if a run ends because nothing can be written."""
@@ -92,6 +102,36 @@ async def run_plan(
     Raises:
         StoreError: answers cannot be stored.
     """
+
+    async def work(
+        engine: Engine, reporter: ProgressReporter | None, budget: Budget | None
+    ) -> list[Run]:
+        return await run_all(
+            plan.runs, engine, reporter, budget, callbacks or Callbacks()
+        )
+
+    return await carry_out(plan, store, work, progress=progress, grace=grace)
+
+
+async def carry_out(
+    plan: Plan,
+    store: Store,
+    work: Callable[
+        [Engine, ProgressReporter | None, Budget | None], Coroutine[Any, Any, Made]
+    ],
+    *,
+    progress: ProgressReporter | None,
+    grace: float,
+) -> Made:
+    """Do some work with an engine and the budget of a plan, and return its result.
+
+    Args:
+        plan: what is done.
+        store: keeps the answers.
+        work: the work; it gets a reporter that never fails.
+        progress: hears how far the runs are.
+        grace: see `run_plan`.
+    """
     reporter = Unfailing(progress) if progress else None
     say = reporter.say if reporter else None
     if say:
@@ -108,11 +148,10 @@ async def run_plan(
             ) as engine,
             open_budget(plan.budget, store) as budget,
         ):
-            work = _run_all(
-                plan.runs, engine, reporter, budget, callbacks or Callbacks()
-            )
             try:
-                return await interruptible(work, engine, grace, say)
+                return await interruptible(
+                    work(engine, reporter, budget), engine, grace, say
+                )
             finally:
                 await close_shared_sources()
 
@@ -211,13 +250,15 @@ def run_blocking(make: Callable[[], Any]) -> Any:
 # -- ask and score ---------------------------------------------------------------------
 
 
-async def _run_all(
+async def run_all(
     plans: Sequence[PlannedRun],
     engine: Engine,
     progress: ProgressReporter | None,
     budget: Budget | None,
     callbacks: Callbacks,
+    workers: Workers | None = None,
 ) -> list[Run]:
+    """Ask, score and record; `workers` returns what other processes did for the runs before."""
     if budget is None and not plans[0].rules:
 
         async def run_at_once(plan: PlannedRun) -> Run:
@@ -225,21 +266,23 @@ async def _run_all(
                 await callbacks.started(plan)
                 with session.meter:
                     await _ask_all(session, engine, plan.units())
-                run = await _finish(session)
+                run = await _finish(session, workers=workers)
             await callbacks.finished(run)
             return run
 
         return await _in_turns(
             [partial(run_at_once, plan) for plan in plans],
-            [_is_local(plan) for plan in plans],
+            [is_local(plan) for plan in plans],
         )
     write_plans(plans)
     groups = group_models(plans, budget)
     work = [
-        partial(_run_in_step, plans, members, engine, progress, budget, callbacks)
+        partial(
+            _run_in_step, plans, members, engine, progress, budget, callbacks, workers
+        )
         for members in groups
     ]
-    local = [any(_is_local(plans[number]) for number in members) for members in groups]
+    local = [any(is_local(plans[number]) for number in members) for members in groups]
     run_by_number: dict[int, Run] = {}
     for runs in await _in_turns(work, local):
         run_by_number |= runs
@@ -253,6 +296,7 @@ async def _run_in_step(
     progress: ProgressReporter | None,
     budget: Budget | None,
     callbacks: Callbacks,
+    workers: Workers | None,
 ) -> dict[int, Run]:
     """Evaluate some of the models together, a slice of the samples at a time, until rules decide.
 
@@ -280,7 +324,7 @@ async def _run_in_step(
                     session.meter.state = schedule.state(number)
         runs = {
             number: await _finish(
-                session, stopping_record(schedule, number, session, budget)
+                session, stopping_record(schedule, number, session, budget), workers
             )
             for number, session in sessions.items()
         }
@@ -311,15 +355,21 @@ async def _ask_round(
         )
 
     numbers = sorted(work, reverse=backwards)
-    local = [_is_local(sessions[number].plan) for number in numbers]
+    local = [is_local(sessions[number].plan) for number in numbers]
     await _in_turns([partial(ask, number) for number in numbers], local)
 
 
-async def _finish(session: Session, stopping: Mapping[str, Any] | None = None) -> Run:
+async def _finish(
+    session: Session,
+    stopping: Mapping[str, Any] | None = None,
+    workers: Workers | None = None,
+) -> Run:
     """Finish a run in a thread.
 
     Metrics and record of a million samples take a minute, for which an interruption does not wait.
     """
+    if workers is not None:
+        session.work_of_all = await workers(session)
     if session.meter.done >= MANY_SAMPLES and session.meter.reporter is not None:
         session.meter.reporter.say(
             f"Computing the metrics and writing the record of {session.meter.done:,}"
@@ -327,13 +377,24 @@ async def _finish(session: Session, stopping: Mapping[str, Any] | None = None) -
         )
     try:
         with ended_by_cancel():
-            return finish_run(session, stopping)
+            run = finish_run(session, stopping)
     except EndedByCancel:
         await asyncio.Event().wait()
         raise  # never reached: this task is cancelled
+    if session.plan.push is not None:
+        await asyncio.to_thread(_push, run, session.plan.push)
+    return run
 
 
-def _is_local(plan: PlannedRun) -> bool:
+def _push(run: Run, folder: BucketAddress) -> None:
+    """Copy a run into a folder of a bucket. Raises RunError and BucketError."""
+    from evalwright.runs.bucket_runs import push_run
+
+    push_run(run, folder)
+
+
+def is_local(plan: PlannedRun) -> bool:
+    """Return whether the model under test answers in this process."""
     return isinstance(plan.model, LocalModel)
 
 
@@ -380,52 +441,72 @@ async def _ask_all(
     whose responses are all stored are recorded; what has begun is finished.
     """
     turns = engine.loop_turns()
-    ending = False
-
-    async def worker(first: tuple[int, int, int, int]) -> None:
-        nonlocal ending
-        try:
-            await units_from(first)
-        except (StoreError, RunError):
-            # Nothing can be written any more, which ends the run. What is in flight is paid for,
-            # and may be saved elsewhere.
-            if ending:
-                await asyncio.Event().wait()
-            ending = True
-            await engine.stop(LAST_ANSWERS)
-            raise
+    last_answers = LastAnswers(engine)
 
     async def units_from(first: tuple[int, int, int, int]) -> None:
         for position, number, index, draw in chain((first,), units):
             await turns.take()
-            record = await _paid_sample(session, number, index, draw, budget)
+            task = session.plan.tasks[number]
+            record = await paid_sample(task, index, draw, session.door, budget)
             if record is None:
                 continue
-            if _was_stopped(record):
-                # What is in flight elsewhere may still arrive, so nothing here ends the run: it
-                # will be cancelled.
-                await asyncio.Event().wait()
             session.add(position, number, record)
             if also is not None:
                 also(number, record)
             await session.writer.has_room()
 
     width = engine.concurrency(session.plan.model)
-    await at_the_same_time(worker(first) for first in islice(units, width))
+    await at_the_same_time(
+        last_answers.awaited(units_from(first)) for first in islice(units, width)
+    )
 
 
-async def _paid_sample(
-    session: Session, number: int, index: int, draw: int, budget: Budget | None
+class LastAnswers:
+    """What is in flight when nothing can be written any more, which ends the run.
+
+    It is paid for, and may be saved elsewhere.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._ending = False
+
+    async def awaited(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do the work; if it cannot write, raise only once what is in flight has arrived."""
+        try:
+            await work
+        except (StoreError, RunError):
+            if self._ending:
+                await asyncio.Event().wait()
+            self._ending = True
+            await self._engine.stop(LAST_ANSWERS)
+            raise
+
+
+async def paid_sample(
+    task: Task, index: int, draw: int, door: RoleClient, budget: Budget | None
 ) -> SampleRecord | None:
-    """Evaluate one sample; return None if the budget does not allow it."""
-    task = session.plan.tasks[number]
+    """Evaluate one sample; return None if the budget does not allow it.
+
+    It never returns if the run was interrupted before: what is in flight elsewhere may still
+    arrive, so that nothing here ends the run, which will be cancelled.
+    """
+    record = await _within_budget(task, index, draw, door, budget)
+    if record is not None and _was_stopped(record):
+        await asyncio.Event().wait()
+    return record
+
+
+async def _within_budget(
+    task: Task, index: int, draw: int, door: RoleClient, budget: Budget | None
+) -> SampleRecord | None:
     sample = task.samples[index]
     if budget is None:
-        return await evaluate_sample(task, index, sample, draw, session.door)
+        return await evaluate_sample(task, index, sample, draw, door)
     reservation = budget.reservation()
     try:
         record = await evaluate_sample(
-            task, index, sample, draw, session.door.paid_by(reservation)
+            task, index, sample, draw, door.paid_by(reservation)
         )
     finally:
         reservation.close()

@@ -98,6 +98,8 @@ class Settings:
         models: Model objects by the name and the occurrence of their ModelSpec.
         on: where local models have their replicas.
         sandbox: the sandbox for programs, for this evaluation alone.
+        worker: whether this process is one of those that make the runs together.
+        push: the folder of a bucket to which finished runs are copied, "" for none.
 
     Raises:
         ConfigurationError: no evaluation can have this value.
@@ -109,6 +111,8 @@ class Settings:
     models: Mapping[tuple[str, int], Model] = field(default_factory=dict)
     on: Placement | None = None
     sandbox: str | None = None
+    worker: bool = False
+    push: str = ""
 
     @property
     def in_python(self) -> bool:

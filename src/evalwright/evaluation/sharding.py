@@ -167,6 +167,47 @@ def check_shard(
             )
 
 
+def check_worker(
+    models: Sequence[Model], *, shard: str, has_rules: bool, batch: bool, resends: bool
+) -> None:
+    """Raise ConfigurationError for what workers cannot do together.
+
+    Args:
+        models: all models that get requests.
+        shard: the shard that is asked for, "" for none.
+        has_rules: whether the run has stopping rules.
+        batch: whether requests are sent through batch jobs of providers.
+        resends: whether requests are sent again that got no answer before.
+    """
+    if shard:
+        raise ConfigurationError(
+            f"--worker cannot be used with --shard {shard}: workers share out a whole run"
+            " as they come and go. Leave one out."
+        )
+    if has_rules:
+        raise ConfigurationError(
+            "--worker cannot be used with --until: a stopping rule looks at the scores of"
+            " the whole run. Leave one out."
+        )
+    if batch:
+        raise ConfigurationError(
+            "--worker cannot be used with --batch: the provider spreads a batch job over"
+            " its machines, and one process waits for it. Leave one out."
+        )
+    if resends:
+        raise ConfigurationError(
+            "--worker cannot be used with --resend-empty: each worker would send these"
+            " requests again. Run the command without --worker once, from one machine."
+        )
+    for model in models:
+        if not model.is_known:
+            raise ConfigurationError(
+                f"It cannot be known what answers behind '{model.name}', so workers could"
+                " not use each other's answers. Give what answers a name:"
+                f" {model.naming}."
+            )
+
+
 def share_of(
     shard: Shard, tasks: Sequence[Task], orders: Sequence[UnitOrder]
 ) -> list[UnitOrder]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, OutOfReach
+from evalwright.core.notes import read_note, write_note
 from evalwright.core.tasks import Task
 from evalwright.core.text import printable
 from evalwright.evaluation.configuration import PromptFormat
@@ -197,12 +198,34 @@ def sample_order(
 
     `limit` takes its beginning: a number of samples, or below 1 a share of them, rounded up.
     """
+    size = n
+    if limit is not None:
+        size = min(n, math.ceil(n * limit) if limit < 1 else int(limit))
+    if as_filed:
+        return array("q", range(size))
+    is_noted = n >= LONG_SHUFFLE and size <= SHORT_ORDER
+    if is_noted and (noted := _noted_order(n, seed, size)):
+        return noted
     order = array("q", range(n))
-    if not as_filed:
-        random.Random(seed).shuffle(order)
-    if limit is None:
-        return order
-    return order[: math.ceil(n * limit) if limit < 1 else int(limit)]
+    random.Random(seed).shuffle(order)
+    if is_noted:
+        write_note("orders", [n, seed, size], _ORDER_VERSION, order[:size].tolist())
+    return order[:size]
+
+
+def _noted_order(n: int, seed: int, size: int) -> array[int] | None:
+    """Return the beginning of a long order that an earlier command has computed."""
+    noted = read_note("orders", [n, seed, size], _ORDER_VERSION)
+    if not isinstance(noted, list) or len(noted) != size:
+        return None
+    return array("q", noted)
+
+
+LONG_SHUFFLE = 100_000
+"""Samples from which shuffling takes longer than reading a note."""
+SHORT_ORDER = 10_000
+"""Most samples of an order that is noted."""
+_ORDER_VERSION = 1
 
 
 def _check_some_have_data(tasks: Sequence[Task]) -> None:

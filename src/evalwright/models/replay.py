@@ -31,6 +31,7 @@ from evalwright.core.errors import (
     Rejected,
     RequestError,
 )
+from evalwright.core.file_hashes import file_state
 from evalwright.core.reasoning import separate_reasoning
 from evalwright.core.requests import (
     Ability,
@@ -43,7 +44,6 @@ from evalwright.core.requests import (
     prompt_payload,
 )
 from evalwright.core.responses import Response
-from evalwright.models.local.model_files import file_state
 from evalwright.models.model_interface import EVERY_OPTION, LocalModel, fingerprint_of
 from evalwright.models.reply_mappings import response_from_mapping
 

@@ -3,13 +3,15 @@
 replicas=http://a:8000/v1,http://b:8000/v1                     addresses
 replicas=[{"api_key_env": "KEY_A"}, {"api_key_env": "KEY_B"}]  what differs from the model's own
 replicas=4                                                     processes of a local model
+devices=all                                                    one such process on each device
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalwright.core.errors import ConfigurationError, check_known
 from evalwright.core.requests import Request
@@ -26,7 +28,10 @@ from evalwright.models.model_interface import (
 )
 from evalwright.models.replicas import Replica
 
-ARGUMENTS = ("replicas", "replicas_differ")
+if TYPE_CHECKING:
+    from evalwright.models.local.replica_layout import ReplicaSettings
+
+ARGUMENTS = ("replicas", "replicas_differ", "devices", "devices_per_replica")
 _DIFFERING = (
     "api_key_env",
     "base_url",
@@ -37,7 +42,6 @@ _DIFFERING = (
     "variables",
 )
 """Arguments that may differ for one endpoint: none that would change an answer."""
-_MOST = 128
 _FORM = (
     "replicas must be a number of processes for a local model, and for a remote one"
     " addresses with commas between them or a list of mappings, each with what differs:"
@@ -135,8 +139,23 @@ def open_replicated(
     """
     common = dict(model_arguments)
     replicas = common.pop("replicas", None)
-    if isinstance(replicas, int) and not isinstance(replicas, bool):
-        return _in_processes(name, common, replicas, open_one, options)
+    devices = common.pop("devices", None)
+    per_replica = common.pop("devices_per_replica", None)
+    is_number = isinstance(replicas, int) and not isinstance(replicas, bool)
+    if replicas == "auto":
+        raise ConfigurationError(
+            "replicas=auto is not known: -M devices=all has a replica on each device."
+        )
+    if is_number or (replicas is None and (devices, per_replica) != (None, None)):
+        from evalwright.models.local.replica_layout import ReplicaSettings
+
+        placing = ReplicaSettings(replicas, devices, per_replica)
+        return _in_processes(name, common, placing, open_one, options)
+    if devices is not None or per_replica is not None:
+        raise ConfigurationError(
+            "devices is for models that are computed here, and replicas has addresses:"
+            " leave one of them out."
+        )
     differ = arguments.flag("replicas_differ", common.pop("replicas_differ", None))
     if replicas is None:
         raise ConfigurationError(
@@ -181,32 +200,59 @@ def open_replicated(
 def _in_processes(
     name: str,
     common: dict[str, Any],
-    number: int,
+    settings: ReplicaSettings,
     open_one: Open,
     options: Sequence[str],
 ) -> Model:
+    """Open a local model whose replicas are processes of this machine."""
+    from evalwright.models.local.hardware.devices import list_devices
+    from evalwright.models.local.hardware.machine import usable_cores
+    from evalwright.models.local.processes import in_processes
+    from evalwright.models.local.replica_layout import (
+        describe_missing,
+        lay_out_replicas,
+    )
+
     if common.pop("replicas_differ", None) is not None:
         raise ConfigurationError(
             "replicas_differ has no effect on a model in this machine's processes:"
             " leave it out."
         )
-    number = arguments.whole_number("replicas", number) or 1
-    if number > _MOST:
-        raise ConfigurationError(
-            f"replicas={number} processes are more than the {_MOST} that one machine is"
-            " given."
-        )
+    if settings.devices is not None or settings.devices_per_replica is not None:
+        _require_local(name, open_one, common)
+    available = list_devices(os.environ)
+    layout = lay_out_replicas(
+        name,
+        common,
+        settings,
+        options=options,
+        available=available,
+        cores=usable_cores(),
+    )
+    if layout is None:
+        remark = describe_missing(name, available)
+        model = open_one(name, common)
+        model.remark = remark
+        return model
+    common |= layout.model_arguments
     model = open_one(name, common)
     if not isinstance(model, LocalModel):
-        raise ConfigurationError(f"{_FORM}; it is {number}.")
+        raise ConfigurationError(f"{_FORM}; it is {settings.replicas}.")
     if name.partition("/")[0] not in BUILT_IN:
         raise ConfigurationError(
             "Only models of the package's own backends run in several processes:"
-            f" '{name}' is a plug-in's. Leave out replicas."
+            f" '{name}' is a plug-in's. Leave out replicas and devices."
         )
-    from evalwright.models.local.processes import in_processes
+    return in_processes(model, common, layout, options)
 
-    return in_processes(model, common, number, options)
+
+def _require_local(name: str, open_one: Open, common: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError if a model with `devices` is not computed here."""
+    if not isinstance(open_one(name, common), LocalModel):
+        raise ConfigurationError(
+            f"devices has no effect on '{name}', which a server computes. Leave it out;"
+            " replicas=ADDRESS,ADDRESS names several servers."
+        )
 
 
 def _settings(replica: Any) -> dict[str, Any]:

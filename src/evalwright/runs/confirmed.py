@@ -185,6 +185,21 @@ def _confirm(run: Run, digest: str) -> Run:
     )
 
 
+def keep_confirmation(run: Run, scores: RunScores, confirmation: Confirmation) -> None:
+    """Keep what was computed from all records of a large run, as `confirm` would.
+
+    Args:
+        run: the run, whose samples were read to their end.
+        scores: the scores that were read.
+        confirmation: the numbers computed from them.
+    """
+    if not is_large(run) or confirmation.disagreements:
+        return
+    keep_scores(run, scores.tables())
+    if not confirmation.as_published:
+        write_sealed(_name(run, run.verify()), _packed(confirmation))
+
+
 def _from_scores(run: Run) -> Confirmation:
     """Recompute the numbers from the scores.
 

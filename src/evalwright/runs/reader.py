@@ -11,14 +11,21 @@ import hashlib
 import io
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cache, reduce
 from operator import getitem
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
@@ -364,15 +371,28 @@ class Run(Shown):
 
         Raises RunError if it is not the one that `run.json` records, if any.
         """
+        steps = self.verify_in_steps()
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return str(end.value)
+
+    def verify_in_steps(self) -> Generator[None, None, str]:
+        """Like `verify`, for callers that do something else meanwhile: a step is a block."""
         path = self.scores_file
         with self._reading(path), _Hashed(check_ordinary(path)) as file:
             if file.version not in self._digests:
                 if self.has_published_scores:
                     with path.open("rb") as table:
                         _check_head(table.readline(LARGEST_HEAD), self, path)
-                file.read_all()
+                yield from file.read_blocks()
                 self._check(path, file)
             return self._digests[file.version]
+
+    def verified_digest(self, file: IO[bytes]) -> str | None:
+        """Return the SHA-256 of an open file of scores, if it was verified in its present state."""
+        return self._digests.get(file_version(file))
 
     def _check(self, path: Path, file: _Hashed) -> None:
         """Compare the hash of a file that was read to its end with the recorded one."""
@@ -445,14 +465,7 @@ class _Hashed(io.FileIO):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.digest = hashlib.sha256()
-        status = os.fstat(self.fileno())
-        # The change time (ctime) reveals edits even where size and modification time were restored.
-        self.version = (
-            status.st_size,
-            status.st_mtime_ns,
-            status.st_ctime_ns,
-            status.st_ino,
-        )
+        self.version = file_version(self)
 
     def readinto(self, buffer: Any, /) -> int:
         """Read a block into a buffer, and hash it."""
@@ -460,11 +473,23 @@ class _Hashed(io.FileIO):
         self.digest.update(memoryview(buffer)[:n])
         return n
 
-    def read_all(self) -> None:
-        """Read and hash the rest of the file."""
+    def read_blocks(self) -> Iterator[None]:
+        """Read and hash the rest of the file, a block for each step."""
         block = bytearray(_BLOCK)
         while self.readinto(block):
-            pass
+            yield
+
+
+def file_version(file: IO[bytes]) -> tuple[int, ...]:
+    """Return size, times and inode of an open file, which differ if its content was changed."""
+    status = os.fstat(file.fileno())
+    # The change time (ctime) reveals edits even where size and modification time were restored.
+    return (
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+        status.st_ino,
+    )
 
 
 def row_of(line: bytes, where: str) -> dict[str, Any]:

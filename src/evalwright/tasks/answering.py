@@ -6,12 +6,13 @@ It also rejects settings that contradict each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from string import ascii_uppercase
 from typing import Any, Literal
 
 from evalwright.core.errors import ConfigurationError, UsageError
 from evalwright.core.samples import Sample
 from evalwright.core.tasks import Scorer, Strategy
-from evalwright.scorers.reading import reader
 from evalwright.scorers.registry import bind as bind_scorer
 from evalwright.strategies.registry import MODES, bind, options_of
 from evalwright.strategies.sampling import Sampling
@@ -253,41 +254,58 @@ def check_mode(
                 )
 
 
-def check_sample(answer: schema.Answer, sample: Sample, strategy: Strategy) -> None:
-    """Raise RowError if a sample lacks what the mode or the strategy needs."""
-    mode = answer.mode
-    column = answer.column or ""
-    if problem := getattr(strategy, "lacks", _nothing)(sample):
-        raise RowError(problem)
-    if mode == "classify":
-        _check_pair(sample)
-    elif mode == "given":
-        if not isinstance(sample.row.get(column), str | int | float):
-            raise RowError(
-                f"the row has no answer in the column '{column}' (`answer.column`)"
-            )
-    elif mode in ("likelihood", "letter"):
-        if not sample.choices:
-            raise RowError(
-                f"the row has no choices, which the mode {mode} needs"
-                " (`sample.choices`)"
-            )
-        if not sample.gold:
-            raise RowError(
-                "the row has no target, so no choice is right (`sample.target`)"
-            )
-        if mode == "letter" and len(sample.choices) > 26:
-            raise RowError(
-                f"the row has {len(sample.choices)} choices, and there are 26 letters"
-            )
-    elif mode == "continuation" and not sample.target:
+def sample_check(answer: schema.Answer, strategy: Strategy) -> Callable[[Sample], None]:
+    """Return a function that raises RowError if a sample lacks what mode or strategy needs."""
+    lacks: Callable[[Sample], str] | None = getattr(strategy, "lacks", None)
+    check_needs = _mode_check(answer)
+
+    def check(sample: Sample) -> None:
+        if lacks is not None and (problem := lacks(sample)):
+            raise RowError(problem)
+        if check_needs is not None:
+            check_needs(sample)
+
+    return check
+
+
+def _mode_check(answer: schema.Answer) -> Callable[[Sample], None] | None:
+    """Return the check of what the mode of answering needs; None if it needs nothing."""
+    if answer.mode == "classify":
+        return _check_pair
+    if answer.mode == "given":
+        return partial(_check_given, answer.column or "")
+    if answer.mode in ("likelihood", "letter"):
+        return partial(_check_options, answer.mode)
+    if answer.mode == "continuation":
+        return _check_continuation
+    return None
+
+
+def _check_given(column: str, sample: Sample) -> None:
+    if not isinstance(sample.row.get(column), str | int | float):
         raise RowError(
-            "the row has no target to compute the likelihood of (`sample.target`)"
+            f"the row has no answer in the column '{column}' (`answer.column`)"
         )
 
 
-def _nothing(sample: Sample) -> str:
-    return ""
+def _check_options(mode: str, sample: Sample) -> None:
+    if not sample.choices:
+        raise RowError(
+            f"the row has no choices, which the mode {mode} needs (`sample.choices`)"
+        )
+    if not sample.gold:
+        raise RowError("the row has no target, so no choice is right (`sample.target`)")
+    if mode == "letter" and len(sample.choices) > len(ascii_uppercase):
+        raise RowError(
+            f"the row has {len(sample.choices)} choices, and there are 26 letters"
+        )
+
+
+def _check_continuation(sample: Sample) -> None:
+    if not sample.target:
+        raise RowError(
+            "the row has no target to compute the likelihood of (`sample.target`)"
+        )
 
 
 def _check_pair(sample: Sample) -> None:
@@ -450,6 +468,8 @@ def _reader(use: Any, scorers: Sequence[Scorer]) -> Any:
     They are read by the task's first scorer, by another of its scorers, or by any scorer with
     options.
     """
+    from evalwright.scorers.reading import reader
+
     kind, options = (
         (scorers[0].kind, scorers[0].options) if use is None else _use_of(use, scorers)
     )

@@ -14,11 +14,11 @@ from evalwright.tasks import schema
 from evalwright.tasks.answering import (
     PromptFormat,
     check_mode,
-    check_sample,
     drawing_of,
     form_of,
     recorded_drawing,
     recorded_strategy,
+    sample_check,
     shot_template,
     strategy_of,
     user_template,
@@ -47,7 +47,7 @@ from evalwright.tasks.sandbox_keys import (
     with_effort,
 )
 from evalwright.tasks.scorer_sandboxes import ScorerSandboxes, kept_columns
-from evalwright.tasks.scoring import check_scorers, metrics_of, scorers_of
+from evalwright.tasks.scoring import metrics_of, scorers_check, scorers_of
 from evalwright.tasks.unreachable import AllRows, Unreachable
 from evalwright.tasks.validation import validated
 from evalwright.tasks.yaml_files import Document, KeyPath, plain
@@ -250,9 +250,9 @@ class _Data:
         self.document = document
         self.variables = variables
         self.renderer = renderer
-        self.scorers = scorers
-        self.strategy = strategy
+        self.check_answer = sample_check(file.answer, strategy)
         self.sandbox = sandbox
+        self.check_scorers = scorers_check(scorers)
         self.scorer_sandboxes = scorer_sandboxes
         metadata = plain(file.metadata)
         self.defaults = {
@@ -306,8 +306,8 @@ class _Data:
         )
 
     def _check(self, sample: Sample) -> bytes:
-        check_sample(self.file.answer, sample, self.strategy)
-        check_scorers(self.scorers, sample)
+        self.check_answer(sample)
+        self.check_scorers(sample)
         self.scorer_sandboxes.check(sample)
         more = self.renderer.check(sample)
         if self.renderer.shots is not None:

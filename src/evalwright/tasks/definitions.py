@@ -201,7 +201,7 @@ def _table(document: Document, path: Path) -> list[dict[str, Any]]:
     if path.suffix == ".jsonl":
         from evalwright.tasks.datasets.jsonl_rows import FileSource, Rows
 
-        return [row for row, *_ in Rows([FileSource(path)]).scan()]
+        return [row for row, _ in Rows([FileSource(path)]).scan()]
     from evalwright.tasks.datasets.formats import SUFFIXES, read_rows
 
     kind = SUFFIXES.get(path.suffix)

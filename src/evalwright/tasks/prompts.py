@@ -31,6 +31,10 @@ Form = Literal["chat", "text"]
 Rendered = TypeVar("Rendered")
 
 
+_SAMPLE_TEXTS = frozenset(("id", "input", "target"))
+"""What templates see of every sample, whatever its row is."""
+
+
 class Part(Placed):
     """One template of the prompt, and where it is written in the file."""
 
@@ -46,7 +50,9 @@ class Part(Placed):
         )
         self.source = source
         self.fixed = not templates.is_template(source)
+        self.never_fails = templates.reads_only(source, _SAMPLE_TEXTS)
         self._exact = exact
+        self._fixed_text = source if exact else source.rstrip()
 
     def __call__(
         self, context: Mapping[str, Any], columns: Mapping[str, Any] | None = None
@@ -56,6 +62,8 @@ class Part(Placed):
         Raises:
             RowError: it cannot be rendered.
         """
+        if self.fixed:
+            return self._fixed_text
         rendered: str = super().__call__(context, columns)
         return rendered if self._exact else rendered.rstrip()
 
@@ -100,6 +108,13 @@ class Renderer:
             None
             if prompt.images is None
             else RowImages(prompt.images, document, dataset)
+        )
+        self._may_fail = (
+            bool(self._fields)
+            or self._images is not None
+            or not all(
+                part.never_fails for part in (*self._users, self._prefill, self._system)
+            )
         )
         self._delimiter = prompt.delimiter
         self._separator = prompt.separator
@@ -190,6 +205,8 @@ class Renderer:
         Returns:
             What identifies the row's images.
         """
+        if not self._may_fail:
+            return b""
         context = self.context(sample)
         images = self._seen(context)
         for part in (*self._users, self._prefill, self._system):

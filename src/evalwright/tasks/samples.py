@@ -9,6 +9,7 @@ import time
 from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import pairwise
+from operator import methodcaller
 from shlex import quote
 from string import ascii_uppercase
 from typing import Any
@@ -32,6 +33,8 @@ log = logging.getLogger("evalwright.tasks")
 
 _SAY_EVERY = 5.0
 """Seconds between two progress messages of a long check."""
+_LINES_HASHED_AT_ONCE = 512
+"""Lines, with what follows each, that are joined to be hashed; then the clock is looked at."""
 
 Render = Callable[[Mapping[str, Any]], Any]
 
@@ -94,6 +97,53 @@ class Placed:
             ) from None
 
 
+class RowTemplate(Placed):
+    """A template of a task's `sample`, rendered from a row.
+
+    One that only puts out a column reads it without a template's machinery.
+
+    Args:
+        source: the template, or a list or mapping of them.
+        name: its name in errors.
+        document: the task file.
+        at: where it is written there.
+        variables: values of `for_each`, which take the place of columns of the same name.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        name: str,
+        document: Document,
+        at: KeyPath,
+        variables: Mapping[str, Any],
+    ) -> None:
+        super().__init__(templates.structure, source, name, document, at)
+        self._variables = dict(variables)
+        reference = templates.column_reference(source)
+        self._column: str | None = None
+        if reference is not None and reference.name_read not in variables:
+            self._column = reference.column
+            self._reads_item = reference.name_read == "row"
+            self._may_be_missing = reference.may_be_missing
+
+    def render(self, row: Row) -> Any:
+        """Render the template from a row.
+
+        Raises:
+            RowError: it cannot be rendered.
+        """
+        column = self._column
+        if column is not None:
+            # A column may hide the name or the method that the template reads.
+            if column in row:
+                if not self._reads_item or ("row" not in row and "get" not in row):
+                    return row[column]
+            elif self._may_be_missing and "row" not in row and "get" not in row:
+                return None
+        return self({"row": row, **row, **self._variables}, row)
+
+
 class SampleMaker:
     """Makes samples from rows as `sample` says.
 
@@ -123,13 +173,9 @@ class SampleMaker:
         self._shuffle = sample.shuffle
         self._cells = isinstance(sample.choices, list)
 
-        def placed(value: Any, *name: str) -> Placed:
-            return Placed(
-                templates.structure,
-                value,
-                ".".join(("sample", *name)),
-                document,
-                (*at, *name),
+        def placed(value: Any, *name: str) -> RowTemplate:
+            return RowTemplate(
+                value, ".".join(("sample", *name)), document, (*at, *name), variables
             )
 
         templates_by_name = {name: getattr(sample, name) for name in _COLUMNS}
@@ -137,6 +183,14 @@ class SampleMaker:
             name: placed(value, name)
             for name, value in templates_by_name.items()
             if value is not None
+        }
+        self._read: dict[str, Callable[[Row], Any]] = {
+            name: (
+                self._given[name].render
+                if name in self._given
+                else methodcaller("get", name)
+            )
+            for name in _COLUMNS
         }
         self._metadata = {
             name: placed(value, "metadata", name)
@@ -149,19 +203,16 @@ class SampleMaker:
         Raises:
             RowError: the row is wrong.
         """
-        context = {"row": row, **row, **self._variables}
         try:
-            sample = self._make(row, context)
+            sample = self._make(row)
         except MissingColumn as error:
             if self._has_read_a_row:  # only this row lacks it
                 raise
-            raise RowError(self._describe_missing(row, context, error)) from None
+            raise RowError(self._describe_missing(row, error)) from None
         self._has_read_a_row = True
         return sample
 
-    def _describe_missing(
-        self, row: Row, context: Mapping[str, Any], first: MissingColumn
-    ) -> str:
+    def _describe_missing(self, row: Row, first: MissingColumn) -> str:
         """Say which columns all templates lack, what the task reads, and how to name others.
 
         `first` is the error of the first template that lacks one.
@@ -171,19 +222,20 @@ class SampleMaker:
             return str(first)
         if header_hint := missing_header_hint(columns):
             return f"{first}. {header_hint}"
-        placed_templates = [*self._given.values(), *self._metadata.values()]
+        row_templates = [*self._given.values(), *self._metadata.values()]
         failing = []
-        for template in placed_templates:
+        for template in row_templates:
             try:
-                template(context, row)
+                template.render(row)
             except MissingColumn:
                 failing.append(template)
             except RowError:
                 continue
+        readable_names = {"row", *row, *self._variables}
         reading = {
             name: template.name
             for template in reversed(failing)
-            for name in template.column_names - context.keys()
+            for name in template.column_names - readable_names
         }
         problem = str(first)
         if len(reading) > 1:
@@ -197,7 +249,7 @@ class SampleMaker:
                 f" {', '.join(sorted(columns)[:20])}"
             )
         read_names = frozenset().union(
-            *(template.column_names for template in placed_templates)
+            *(template.column_names for template in row_templates)
         )
         needed = sorted(read_names - {"row"} - self._variables.keys())
         mending = [_suggest_setting(template.name, row) for template in failing]
@@ -213,11 +265,12 @@ class SampleMaker:
             f" columns: {' '.join(mending)}"
         )
 
-    def _make(self, row: Row, context: Mapping[str, Any]) -> Sample:
-        choices = self._choices(self._value("choices", context, row))
-        target = self._value("target", context, row)
+    def _make(self, row: Row) -> Sample:
+        read = self._read
+        choices = self._choices(read["choices"](row))
+        target = read["target"](row)
         targets, gold = self._targets(target, choices)
-        aliases = self._value("aliases", context, row)
+        aliases = read["aliases"](row)
         if (
             aliases is not None and aliases != ""
         ):  # an empty cell of a CSV is not an answer
@@ -231,14 +284,14 @@ class SampleMaker:
                     (*targets, *(_text(alias, "an alias") for alias in extra))
                 )
             )
-        identity = self._value("id", context, row)
+        identity = read["id"](row)
         name = content_id(row) if identity is None else _text(identity, "the id")
         if self._shuffle and choices:
             order = list(shuffled(len(choices), f"choices of {name}"))
             choices = tuple(choices[index] for index in order)
             gold = tuple(order.index(index) for index in gold)
-        passages = self._value("passages", context, row)
-        cluster = self._value("cluster", context, row)
+        passages = read["passages"](row)
+        cluster = read["cluster"](row)
         if cluster is None and self._each:
             cluster = content_id(
                 {
@@ -247,7 +300,7 @@ class SampleMaker:
                     if column not in self._each
                 }
             )
-        question = self._value("input", context, row)
+        question = read["input"](row)
         return Sample(
             id=name,
             input="" if question is None else _text(question, "the input"),
@@ -255,23 +308,21 @@ class SampleMaker:
             choices=choices,
             gold=gold,
             passages=() if passages is None else _passages(passages),
-            metadata=self._all_metadata(row, context),
+            metadata=self._all_metadata(row),
             cluster="" if cluster is None else _text(cluster, "the cluster"),
             row=row,
         )
 
-    def _value(self, name: str, context: Mapping[str, Any], row: Row) -> Any:
-        render = self._given.get(name)
-        return row.get(name) if render is None else render(context, row)
-
-    def _all_metadata(self, row: Row, context: Mapping[str, Any]) -> dict[str, Any]:
+    def _all_metadata(self, row: Row) -> dict[str, Any]:
         metadata = dict(self._defaults)
         for name in KNOWN_METADATA:
             value = row.get(name)
+            if value is None:
+                continue
             if isinstance(value, str | int | float) and value != "":
                 metadata[name] = value
-        for name, render in self._metadata.items():
-            value = render(context, row)
+        for name, template in self._metadata.items():
+            value = template.render(row)
             if value is None:
                 metadata.pop(name, None)
             else:
@@ -300,6 +351,8 @@ class SampleMaker:
             if "target" in self._given:
                 raise RowError("the target is null")
             return (), ()
+        if isinstance(target, str) and not choices:
+            return (target,), ()
         wanted_targets = target if isinstance(target, list | tuple) else [target]
         if not wanted_targets:
             raise RowError("the target is an empty list")
@@ -512,19 +565,24 @@ def load_samples(
         if all(source.checked for source in rows.sources)
         else None
     )
-    for row, line, where, keep in rows.scan(skip):
-        watch.look()
-        if row_filter and not row_filter.wants(row, where):
+    is_filtered = bool(row_filter)
+    hashed_lines: list[bytes] = []
+    for row, line in rows.scan(skip):
+        if len(hashed_lines) == _LINES_HASHED_AT_ONCE:
+            digest.update(b"".join(hashed_lines))
+            hashed_lines.clear()
+            watch.look()
+        if is_filtered and not row_filter.wants(row, rows.place):
             continue
         try:
             sample = make(row)
             more = check(sample)
         except RowError as error:
-            raise DatasetError(f"{where}: {error}.") from None
-        keep()
-        digest.update(line)
-        digest.update(more + b"\n" if isinstance(more, bytes) else b"\n")
+            raise DatasetError(f"{rows.place()}: {error}.") from None
+        rows.keep()
+        hashed_lines += (line, more + b"\n" if isinstance(more, bytes) else b"\n")
         hashes.append(hash(sample.id))
+    digest.update(b"".join(hashed_lines))
     if not len(rows):
         reason = (
             "no row is left after `where`" if rows.total else "the dataset is empty"
@@ -545,8 +603,8 @@ class _Watch:
         self._next = time.monotonic() + _SAY_EVERY
 
     def look(self) -> None:
-        """Note that a row is about to be checked."""
-        if self._rows.total % 1024 == 0 and time.monotonic() > self._next:
+        """Say how many rows are checked, if it is time to."""
+        if time.monotonic() > self._next:
             self._next += _SAY_EVERY
             log.warning(
                 "%s: %s rows are checked so far.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -154,23 +154,35 @@ def without_judges(task: Task) -> Task:
     return replace(task, scorers=scorers, metrics=metrics, definition=definition)
 
 
-def check_scorers(scorers: tuple[Scorer, ...], sample: Sample) -> None:
-    """Check that the scorers suit a sample.
+def scorers_check(scorers: tuple[Scorer, ...]) -> Callable[[Sample], None]:
+    """Return a function that checks that the scorers suit a sample.
 
-    Raises:
+    It raises:
         RowError: `similarity` alone would judge an answer that is right or wrong, not more or less
             similar.
         MissingExtra: a scorer needs a library for this sample's language that is not installed.
     """
     from evalwright.scorers.registry import registry
 
-    for scorer in scorers:
-        if (
-            check := getattr(registry.get(scorer.kind), "check_sample", None)
-        ) is not None:
-            check(sample, scorer.options)
-    if any(scorer.kind != "similarity" for scorer in scorers):
-        return
+    checks = [
+        (sample_check, scorer.options)
+        for scorer in scorers
+        if (sample_check := getattr(registry.get(scorer.kind), "check_sample", None))
+        is not None
+    ]
+    only_similarity = all(scorer.kind == "similarity" for scorer in scorers)
+
+    def check(sample: Sample) -> None:
+        for sample_check, options in checks:
+            sample_check(sample, options)
+        if only_similarity:
+            _check_inexact(sample)
+
+    return check
+
+
+def _check_inexact(sample: Sample) -> None:
+    """Raise RowError if a sample's answer is right or wrong, not more or less similar."""
     from evalwright.scorers.similarity_guard import EXACT
 
     kind = str(sample.metadata.get("answer_type") or "")

@@ -11,7 +11,8 @@ memory.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -28,6 +29,9 @@ _STEPS = re.compile(rf"\.({_NAME})|\[(-?\d+)\]|\['([^']*)'\]|\[\"([^\"]*)\"\]")
 _WORDS = frozenset(
     ("true", "false", "none", "True", "False", "None", "not", "loop", "self", "super")
 )
+
+
+_GET = re.compile(r"""\{\{\s*row\.get\((?:'([^'\\\n]*)'|"([^"\\\n]*)")\)\s*\}\}""")
 
 
 class _Fallback(Exception):
@@ -47,6 +51,8 @@ def text(source: str) -> Callable[[Context], str]:
     literals, paths = pieces
     if not paths:
         return lambda context: source
+    if literals == ["", ""] and len(paths[0]) == 1:
+        return _text_of_column(str(paths[0][0]), source)
 
     def render(context: Context) -> str:
         rendered = [literals[0]]
@@ -74,10 +80,64 @@ def native(source: str) -> Callable[[Context], Any]:
     """
     simple = _SIMPLE.fullmatch(source.strip())
     if simple and (path := _path(simple[1])):
+        if len(path) == 1:
+            return _column(str(path[0]), source)
         return _quick(lambda context: _walk(context, path), source, _jinja_native)
     if _is_one_expression(source):
         return _jinja_native(source)
     return text(source)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnReference:
+    """A template that puts out a column of a row as it is.
+
+    Attributes:
+        column: the column.
+        name_read: the variable that the template reads: "row", or the column's own name.
+        may_be_missing: whether it is null in a row without the column, and not an error.
+    """
+
+    column: str
+    name_read: str
+    may_be_missing: bool = False
+
+
+def column_reference(source: object) -> ColumnReference | None:
+    """Return which column a template puts out.
+
+    Args:
+        source: the template, compiled by `native`.
+
+    Returns:
+        The column of `{{ name }}`, `{{ row.name }}`, `{{ row['name'] }}` or `{{ row.get('name')
+        }}`; None if the template is anything else.
+    """
+    if not isinstance(source, str):
+        return None
+    stripped = source.strip()
+    if optional := _GET.fullmatch(stripped):
+        name = optional[1] if optional[1] is not None else optional[2]
+        return ColumnReference(name, "row", may_be_missing=True)
+    simple = _SIMPLE.fullmatch(stripped)
+    path = _path(simple[1]) if simple else ()
+    if len(path) == 1 and path[0] != "row":
+        name = str(path[0])
+        return ColumnReference(name, name)
+    if len(path) == 2 and path[0] == "row" and isinstance(path[1], str):
+        return ColumnReference(path[1], "row")
+    return None
+
+
+def reads_only(source: str, names: Collection[str]) -> bool:
+    """Return whether a template only puts the texts of some variables into text.
+
+    It can then be rendered wherever they are texts.
+    """
+    pieces = _pieces(source)
+    if pieces is None:
+        return False
+    return all(len(path) == 1 and path[0] in names for path in pieces[1])
 
 
 def structure(value: Any) -> Callable[[Context], Any]:
@@ -184,6 +244,29 @@ def _path(expression: str) -> tuple[str | int, ...]:
     for name, number, single, double in _STEPS.findall(expression[head.end() :]):
         steps.append(int(number) if number else name or single or double)
     return tuple(steps)
+
+
+def _column(name: str, source: str) -> Callable[[Context], Any]:
+    """Make the function of the commonest template, which is the name of a column alone."""
+
+    def render(context: Context) -> Any:
+        if type(context) is dict and name in context:
+            return context[name]
+        return _jinja_native(source)(context)
+
+    return render
+
+
+def _text_of_column(name: str, source: str) -> Callable[[Context], str]:
+    """Make the function of a template that puts one column into a text, and nothing else."""
+
+    def render(context: Context) -> str:
+        content = context.get(name) if type(context) is dict else None
+        if type(content) is str:
+            return content
+        return _jinja_text(source)(context) if content is None else str(content)
+
+    return render
 
 
 def _walk(context: Any, path: tuple[str | int, ...]) -> Any:

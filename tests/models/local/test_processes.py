@@ -151,20 +151,6 @@ def test_a_model_that_cannot_be_loaded_says_why(tmp_path: Path, tiny: str) -> No
         model.load()
 
 
-def test_every_device_has_a_process(monkeypatch: pytest.MonkeyPatch, tiny: str) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,5")
-    names = [replica.name for replica in open_model(tiny, {"replicas": 3}).replicas]
-    assert names == [
-        "process 1 on device 2",
-        "process 2 on device 5",
-        "process 3 on device 2",
-    ]
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert [replica.name for replica in open_model(tiny, {"replicas": 1}).replicas] == [
-        "process 1"
-    ]
-
-
 @pytest.mark.parametrize(
     ("name", "given", "words"),
     [
@@ -175,6 +161,14 @@ def test_every_device_has_a_process(monkeypatch: pytest.MonkeyPatch, tiny: str) 
         ("demo/small", {"replicas": True}, "replicas must be a number of processes"),
         ("demo/small", {"replicas": 2, "replicas_differ": True}, "no effect"),
         ("demo/small", {"replicas": 2, "thread": 2}, "Did you mean 'threads'"),
+        ("demo/small", {"replicas": "auto"}, "-M devices=all"),
+        ("demo/small", {"devices": "all"}, "which computes on the CPU"),
+        ("openai/m", {"devices": "all"}, "which a server computes"),
+        (
+            "openai/m",
+            {"devices": "all", "replicas": "http://a/v1,http://b/v1"},
+            "leave one of them out",
+        ),
     ],
 )
 def test_what_cannot_be_is_said(name: str, given: dict[str, Any], words: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from engine.support import Echo, number_of, question
 from evalwright.core.errors import Failure, ModelError
-from evalwright.core.requests import LogLikelihood, Request
+from evalwright.core.requests import Request
 from evalwright.core.responses import Response
 from evalwright.engine.engine import Engine
 from evalwright.engine.sqlite import SqliteStore
@@ -23,7 +23,6 @@ from evalwright.models.local.replica_set import (
     FATAL_DEATHS,
     ReplicaSet,
     WorkerDied,
-    groups_of,
 )
 from support.command import ROOT
 
@@ -200,24 +199,6 @@ def test_many_workers_have_enough_samples_in_flight(
             )
             == wanted
         )
-
-
-def test_groups() -> None:
-    contexts = [f"Context {number % 7} " + "x" * (number % 7) for number in range(200)]
-    requests = [
-        LogLikelihood(context, f" {number}") for number, context in enumerate(contexts)
-    ]
-    groups = groups_of(requests, 2)
-    assert sorted(place for group in groups for place in group.places) == list(
-        range(200)
-    )
-    where = [{contexts[place] for place in group.places} for group in groups]
-    assert all(sum(context in one for one in where) == 1 for context in contexts), (
-        "a context is computed once"
-    )
-    sizes = [sum(len(contexts[place]) for place in group.places) for group in groups]
-    assert sizes == sorted(sizes, reverse=True)
-    assert len(groups_of(requests, 1)) == 1 and groups_of([], 3) == []
 
 
 INTERRUPTED = """

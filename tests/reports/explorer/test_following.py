@@ -97,7 +97,7 @@ def seen(run: FollowedRun) -> list[str]:
         pass
     parts = [
         run.part("block", number, run.generation)
-        for number in range(len(run.samples.starts))
+        for number in range(len(run.samples.blocks.starts))
     ]
     rows = []
     for part in parts:

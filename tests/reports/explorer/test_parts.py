@@ -65,7 +65,7 @@ def read_columns(part: bytes) -> tuple[list[str], dict[str, list[float]]]:
 
 def pack(rows: list[Row]) -> tuple[dict[str, bytes], dict[str, Any]]:
     made: dict[str, bytes] = {}
-    samples = Samples("0", made.__setitem__, {"t": "s"})
+    samples = Samples(made.__setitem__, {"t": "s"}, prefix="run/0/")
     for row in rows:
         samples.add(json.dumps(row).encode(), row)
     samples.finish()

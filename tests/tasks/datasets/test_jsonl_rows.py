@@ -13,13 +13,19 @@ from hypothesis import strategies as st
 
 from evalwright.core.errors import DatasetError
 from evalwright.tasks.datasets.formats import read_rows
-from evalwright.tasks.datasets.jsonl_rows import Rows, as_json, file_source, parse
+from evalwright.tasks.datasets.jsonl_rows import (
+    DECODER,
+    Rows,
+    as_json,
+    file_source,
+    parse,
+)
 
 
 def kept(rows: Rows, wanted: Any = lambda row: True) -> Rows:
-    for row, _, _, keep in rows.scan():
+    for row, _ in rows.scan():
         if wanted(row):
-            keep()
+            rows.keep()
     return rows
 
 
@@ -72,10 +78,55 @@ def test_values_of_python_have_a_plain_form() -> None:
 @given(st.binary(max_size=40))
 def test_no_line_raises_anything_but_a_dataset_error(line: bytes) -> None:
     try:
-        assert isinstance(parse(line, "f, row 1"), dict)
+        assert isinstance(parse(line, lambda: "f, row 1"), dict)
     except DatasetError as error:
         assert str(error).startswith("f, row 1: ")
         assert "\n" not in str(error)
+
+
+_SPACES = st.sampled_from(["", " ", "\t "])
+_SCALARS = st.sampled_from(
+    [
+        *("1", "-0.0", "1e400", "1e5", "9" * 30, "0x1", "nul"),
+        *("NaN", "Infinity", "true", "null"),
+        *(
+            '"a:b"',
+            '"\\ud800"',
+            '"\\ud83d\\ude00"',
+            '"\\q"',
+            '"',
+            '""',
+            '"é\\u0000"',
+            '"\t"',
+        ),
+    ]
+)
+
+
+def _objects(values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """JSON objects of few keys, so that some are repeated, with or without white space."""
+    keys = st.sampled_from(['"a"', '"b"', '"a:"', '""', '"\\u0061"'])
+    pairs = st.tuples(keys, _SPACES, _SPACES, values)
+    written = pairs.map(lambda pair: f"{pair[0]}{pair[1]}:{pair[2]}{pair[3]}")
+    return st.lists(written, max_size=3).map(lambda parts: "{" + ",".join(parts) + "}")
+
+
+def _lists(values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.lists(values, max_size=2).map(lambda parts: "[" + ", ".join(parts) + "]")
+
+
+@given(
+    _objects(st.recursive(_SCALARS, lambda v: _objects(v) | _lists(v), max_leaves=4))
+)
+def test_rows_are_read_quickly_as_they_are_read_strictly(text: str) -> None:
+    try:
+        strict = DECODER.decode(text)
+        json.dumps(strict, ensure_ascii=False).encode()
+    except ValueError:
+        with pytest.raises(DatasetError, match=r"^f, row 1: "):
+            parse(text.encode(), lambda: "f, row 1")
+    else:
+        assert repr(parse(text.encode(), lambda: "f, row 1")) == repr(strict)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +172,6 @@ def test_a_copy_of_a_table_may_have_what_json_has_not(tmp_path: Path) -> None:
     )
     (row,) = [
         row
-        for row, *_ in Rows([file_source(tmp_path / "copy.jsonl", "t.parquet")]).scan()
+        for row, _ in Rows([file_source(tmp_path / "copy.jsonl", "t.parquet")]).scan()
     ]
     assert row["a"] != row["a"]

@@ -249,7 +249,7 @@ def test_skipping_lines_unread_never_changes_what_is_wanted(
     for row in rows:
         line = json.dumps(row, ensure_ascii=ascii_only).encode()
         if skip is not None and skip(line):
-            assert not chosen.wants(row, "x")
+            assert not chosen.wants(row, lambda: "x")
 
 
 HUB = """

@@ -265,6 +265,7 @@ def forecast_settings(
     ]
     notes = [
         *run_notes,
+        *dict.fromkeys(cell.model.remark for cell in planned if cell.model.remark),
         *_list_notes(
             planned,
             forecasts,

@@ -18,6 +18,7 @@ from evalwright import Configuration, Model, ModelSpec, Run
 from evalwright import evaluate as evaluate_with_us
 from evalwright.compat.lm_eval.api.model import CachingLM
 from evalwright.compat.lm_eval.harness.backends import (
+    COPIES_FLAG,
     PARALLELIZE_FLAG,
     Backend,
     build_backend,
@@ -459,7 +460,7 @@ def simple_evaluate(
     Raises:
         UsageError: a setting is wrong, or the evaluation cannot start.
     """
-    check_one_process(PARALLELIZE_FLAG)
+    check_one_process(PARALLELIZE_FLAG, copies=COPIES_FLAG)
     custom_model = _wrap_instance(model, bool(settings.get("apply_chat_template")))
     options = {name: value for name, value in settings.items() if value is not None}
     manager = options.pop("task_manager", None)

@@ -6,19 +6,15 @@ It loads no torch, no transformers and no weights.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
-import os
-import tempfile
-import time
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError
-from evalwright.core.private import check_ordinary, home_folder, private_folder
+from evalwright.core.file_hashes import hash_file
+from evalwright.core.private import check_ordinary
 
 IGNORED_SUFFIXES = (".md", ".txt.bak", ".png", ".jpg", ".pdf")
 """Suffixes of files in a model folder that cannot change an answer."""
@@ -30,8 +26,6 @@ TRAINING_STATE = (
     "trainer_state",
     "training_args",
 )
-_CACHED_FROM_BYTES = 1 << 20
-_SETTLED_SECONDS = 2.0
 
 
 def read_json(path: Path | None, kind: type = dict) -> Any:
@@ -154,66 +148,19 @@ def content_hash(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def file_state(path: Path) -> list[int]:
-    """Return numbers that change whenever a file's content changes.
-
-    Even if its size and modification time are restored, its change time differs.
-    """
-    status = path.stat()
-    return [
-        status.st_size,
-        status.st_mtime_ns,
-        status.st_ctime_ns,
-        status.st_ino,
-        status.st_dev,
-    ]
-
-
 def file_hash(path: Path) -> str:
-    """Return the BLAKE2b hash of a file; a large file's is cached by its path and state.
+    """Return the BLAKE2b hash of a file; a large file's is noted with its path and state.
 
     Raises:
-        ConfigurationError: it is a pipe or a device, for which a loader would wait for ever.
+        ConfigurationError: it cannot be read, or is a pipe or a device, for which a loader would
+            wait for ever.
     """
     try:
-        state = file_state(check_ordinary(path))
+        return hash_file(path)
     except OSError as error:
         raise ConfigurationError(
             f"The model's file '{path}' cannot be read: {error.strerror}."
         ) from None
-    if state[0] < _CACHED_FROM_BYTES:
-        return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
-    key = [str(path.resolve()), *state]
-    home = home_folder() / "hashes"
-    note = (
-        home
-        / f"{hashlib.blake2b(str(key[0]).encode(), digest_size=16).hexdigest()}.json"
-    )
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        cached = from_json(note.read_text(encoding="utf-8"))
-        if cached["key"] == key:
-            return str(cached["hash"])
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(
-            file, lambda: hashlib.blake2b(digest_size=16)
-        ).hexdigest()
-    # A file written a moment ago may change again within one step of the clock, so its hash is not
-    # cached yet.
-    if (
-        time.time() - max(state[1:3]) / 1e9 > _SETTLED_SECONDS
-        and file_state(path) == state
-    ):
-        with suppress(OSError):
-            _write_note(note, {"key": key, "hash": digest})
-    return digest
-
-
-def _write_note(note: Path, content: Mapping[str, Any]) -> None:
-    private_folder(note.parent)
-    handle, temporary = tempfile.mkstemp(dir=note.parent, suffix=".part")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(content, file)
-    Path(temporary).replace(note)
 
 
 def special_tokens(tokenizer_config: Mapping[str, Any]) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,8 +30,7 @@ from evalwright.core.requests import (
 )
 from evalwright.core.responses import Response
 from evalwright.core.tools import ToolDefinition
-from evalwright.models.local.hardware import nvml
-from evalwright.models.local.hardware.machine import usable_cores
+from evalwright.models.local.replica_layout import ReplicaLayout, check_memory
 from evalwright.models.local.replica_set import ReplicaSet, WorkerDied
 from evalwright.models.model_interface import LocalModel
 
@@ -50,7 +50,15 @@ _EXIT_SECONDS = 5.0
 
 
 class ProcessWorker:
-    """A process with one copy of the model; `environment` is added to this process's own."""
+    """A process with one copy of the model.
+
+    Args:
+        number: its number, from 1.
+        model: the model, as it was opened here.
+        arguments: the arguments with which it is opened there.
+        environment: variables that are added to those of this process.
+        devices: its devices, for its name.
+    """
 
     def __init__(
         self,
@@ -58,14 +66,12 @@ class ProcessWorker:
         model: LocalModel,
         arguments: Mapping[str, Any],
         environment: Mapping[str, str],
+        devices: str = "",
     ) -> None:
         self._model = model
         self._opening_message = {"name": model.name, "arguments": dict(arguments)}
         self._environment = dict(environment)
-        device = environment.get("CUDA_VISIBLE_DEVICES")
-        self.name = f"process {number}" + (
-            f" on device {device}" if device is not None else ""
-        )
+        self.name = f"process {number}" + (f" on {devices}" if devices else "")
         self._process: subprocess.Popen[str] | None = None
         self._errors: IO[bytes] | None = None
 
@@ -79,6 +85,8 @@ class ProcessWorker:
             stderr=self._errors,
             env={**os.environ, **self._environment},
             encoding="ascii",
+            # A group of its own, which ends with processes that its libraries start.
+            start_new_session=True,
         )
         self._tell(self._opening_message)
         reply = self._read()
@@ -107,6 +115,8 @@ class ProcessWorker:
         process = self._process
         self._process = None
         if process is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.kill()
             process.wait()
             for stream in (process.stdin, process.stdout):
@@ -150,45 +160,42 @@ class ProcessWorker:
 
 
 def in_processes(
-    model: LocalModel, arguments: Mapping[str, Any], number: int, options: Sequence[str]
+    model: LocalModel,
+    arguments: Mapping[str, Any],
+    layout: ReplicaLayout,
+    options: Sequence[str],
 ) -> ReplicaSet:
     """Run a model in several processes.
 
     Args:
         model: the model.
         arguments: the arguments with which it was opened.
-        number: number of processes.
+        layout: the devices of each process.
         options: all arguments that it takes.
     """
-    devices = _devices() if arguments.get("device") != "cpu" else []
-    share = max(1, int(usable_cores()) // number)
     threads = (
-        {"threads": share}
+        {"threads": layout.cores}
         if "threads" in options and "threads" not in arguments
         else {}
     )
     workers = [
-        ProcessWorker(
-            index + 1,
-            model,
-            {**threads, **arguments},
-            (
-                {"CUDA_VISIBLE_DEVICES": devices[index % len(devices)]}
-                if devices
-                else {"OMP_NUM_THREADS": str(share)}
-            ),
+        ProcessWorker(number, model, {**threads, **arguments}, environment, devices)
+        for number, (environment, devices) in enumerate(
+            zip(layout.environments, layout.names(), strict=True), 1
         )
-        for index in range(number)
     ]
-    return ReplicaSet(model, workers)
 
+    def check() -> None:
+        need = getattr(model, "weight_bytes", None)
+        spread_by = (
+            "tensor_parallel_size"
+            if "tensor_parallel_size" in options
+            else "devices_per_replica"
+        )
+        if need is not None and layout.groups[0]:
+            check_memory(model.name, layout, need(), spread_by)
 
-def _devices() -> list[str]:
-    """List the names of the devices that this process may use."""
-    named = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if named is not None:
-        return [device.strip() for device in named.split(",") if device.strip()]
-    return [str(index) for index, _ in enumerate(nvml.cards())]
+    return ReplicaSet(model, workers, placed=layout.describe(), check=check)
 
 
 def request_as_json(request: Request) -> dict[str, Any]:

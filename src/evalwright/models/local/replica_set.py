@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -19,15 +19,13 @@ from typing import Any, Protocol
 from evalwright.core.errors import Failure, ModelError
 from evalwright.core.requests import Request
 from evalwright.core.responses import Response
+from evalwright.models.local.request_groups import Group, group_requests
 from evalwright.models.local.tokens import Reader
 from evalwright.models.model_interface import LocalModel
 from evalwright.models.replicas import Replica
 
 _log = logging.getLogger("evalwright.models")
 
-_GROUPS_PER_WORKER = 4
-"""About how many groups of a batch each worker gets: fewer share more, more end together."""
-_MAX_GROUP_REQUESTS = 512
 _SPLIT_AFTER_DEATHS = (4, 64)
 """Number of parts into which a group is split after one death (perhaps by chance), and after two.
 """
@@ -66,14 +64,6 @@ class Worker(Protocol):
         """End the worker and free its resources. A running `answer` ends with WorkerDied."""
 
 
-@dataclass(slots=True)
-class Group:
-    """Requests that go to one worker together; `deaths` counts workers that died of them."""
-
-    places: list[int]
-    deaths: int = 0
-
-
 @dataclass(slots=True, eq=False)
 class _Slot:
     """A worker and its state.
@@ -94,9 +84,25 @@ class ReplicaSet(LocalModel):
     """A local model whose answers come from its workers; to all other code it is the model.
 
     It raises what a worker's `start` raises, and ModelError if all workers have died too often.
+
+    Args:
+        model: the model, which is not loaded here.
+        workers: its copies.
+        placed: where they are, in a few words.
+        check: raises a `UsageError` if they cannot be used; called after the model's own check.
     """
 
-    def __init__(self, model: LocalModel, workers: Sequence[Worker]) -> None:
+    def __init__(
+        self,
+        model: LocalModel,
+        workers: Sequence[Worker],
+        *,
+        placed: str = "",
+        check: Callable[[], None] | None = None,
+    ) -> None:
+        self.remark = f"{model.name}: {placed}." if placed else ""
+        self._placed = placed
+        self._check_workers = check
         self.name = model.name
         self.abilities = model.abilities
         self.fingerprint = model.fingerprint
@@ -113,13 +119,17 @@ class ReplicaSet(LocalModel):
 
     def describe(self) -> dict[str, Any]:
         """Describe the model, with the record of each worker."""
+        placed = {"replica_devices": self._placed} if self._placed else {}
         return {
             **self._model.describe(),
+            **placed,
             "replicas": [replica.as_dict() for replica in self.replicas],
         }
 
     def check(self) -> None:
         self._model.check()
+        if self._check_workers is not None:
+            self._check_workers()
 
     def try_out(self) -> dict[str, Any]:
         return self._model.try_out()
@@ -179,7 +189,7 @@ class ReplicaSet(LocalModel):
     ) -> Iterator[tuple[int, Response | Failure]]:
         """Yield every answer as it comes from its worker."""
         dealing = _Distribution(
-            requests, groups_of(requests, len(self._slots)), self.name
+            requests, group_requests(requests, len(self._slots)), self.name
         )
         for slot in self._slots:
             threading.Thread(target=dealing.work, args=(slot,), daemon=True).start()
@@ -317,53 +327,3 @@ class _Distribution:
             self._under_way -= 1
             self._groups.extendleft(groups)
             self._changed.notify_all()
-
-
-def groups_of(requests: Sequence[Request], workers: int) -> list[Group]:
-    """Group requests: prompts that begin alike together, the longest first.
-
-    One context's continuations are never separated.
-    """
-    texts = [_text_of(request) for request in requests]
-    # Kinds are kept apart: generation takes steps that cost about the same for one row as for many.
-    order = sorted(
-        range(len(requests)), key=lambda index: (requests[index].ability, texts[index])
-    )
-    size = (
-        len(order)
-        if workers == 1
-        else max(
-            1,
-            min(
-                _MAX_GROUP_REQUESTS,
-                -(-len(order) // max(1, workers * _GROUPS_PER_WORKER)),
-            ),
-        )
-    )
-    groups: list[Group] = []
-    for index in order:
-        last = groups[-1].places if groups else []
-        full = len(last) >= size and (
-            texts[last[-1]] != texts[index] or len(last) >= 2 * size
-        )
-        if not last or full:
-            groups.append(Group([index]))
-        else:
-            last.append(index)
-
-    def length(group: Group) -> int:
-        return sum(len(texts[index]) for index in group.places)
-
-    return sorted(groups, key=length, reverse=True)
-
-
-def _text_of(request: Request) -> str:
-    """Return the beginning of a request: its prompt, context or text."""
-    for name in ("prompt", "context", "text", "premise"):
-        if (content := getattr(request, name, None)) is not None:
-            return (
-                content
-                if isinstance(content, str)
-                else "\0".join(turn.text for turn in content)
-            )
-    return ""

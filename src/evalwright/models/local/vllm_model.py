@@ -138,8 +138,8 @@ class VllmModel(LocalModel):
             raise MissingExtra("A model in vLLM ('vllm-local/...')", "vllm", "vllm")
         if as_count("data_parallel_size", data_parallel_size) > 1:
             raise ConfigurationError(
-                "vLLM does not run data parallelism within one process. Use replicas=N"
-                " (N processes, a GPU for each), or start 'vllm serve MODEL"
+                "vLLM does not run data parallelism within one process. Use devices=all"
+                " (a process on each GPU) or replicas=N, or start 'vllm serve MODEL"
                 " --data-parallel-size N' and evaluate 'vllm/MODEL'."
             )
         _check_engine(engine)
@@ -257,6 +257,12 @@ class VllmModel(LocalModel):
                     " out."
                 )
         return super().refuses(request) or self._as_hf.refuses_tools(request)
+
+    def weight_bytes(self) -> int | None:
+        """Return how much memory the weights take at least; None if that is not known."""
+        if self._llm_arguments["quantization"] is not None:
+            return None
+        return self._as_hf.weight_bytes()
 
     def reader(self) -> Any:
         """Return how the model reads prompts; only the tokenizer is loaded."""

@@ -25,9 +25,10 @@ from evalwright.models.registry import open_model
 
 def main() -> None:
     """Work until the input ends."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # the parent lets it finish, or ends it
+    # The parent lets it finish what it computes, or ends it. Schedulers that end a job send these
+    # signals to all of its processes.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     output = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
     lines: SimpleQueue[str] = SimpleQueue()
@@ -56,6 +57,8 @@ def _read(lines: SimpleQueue[str]) -> None:
     """
     for line in sys.stdin:
         lines.put(line)
+    if os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)  # with processes of its libraries
     os._exit(0)
 
 

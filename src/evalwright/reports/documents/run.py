@@ -257,7 +257,7 @@ def run_blocks(run: Run, most_slices: int, slice_metrics: int = 1) -> list[doc.B
 
 
 def part_facts(run: Run) -> Iterator[tuple[str, str]]:
-    """For a shard, name its run and the command to merge it; for a merged run, count its shards."""
+    """For a shard, name its run and the command to merge it; else count its shards or workers."""
     shard = run.data.get("shard")
     merged = run.data.get("merged_from")
     if run.part and isinstance(shard, Mapping):
@@ -273,6 +273,9 @@ def part_facts(run: Run) -> Iterator[tuple[str, str]]:
         )
     if merged:
         yield "Merged from", numbers.counted(len(merged), "shard")
+    workers = run.data.get("workers")
+    if isinstance(workers, list) and workers:
+        yield "Made by", numbers.counted(len(workers), "worker")
 
 
 _MOST_NAMES = 6

@@ -14,7 +14,7 @@ from evalwright.core.errors import EvalwrightError, RunError
 from evalwright.metrics.registry import BOUNDED
 from evalwright.reports.documents.run import reply_name_facts, usage_facts
 from evalwright.reports.endings import stopping_sentences
-from evalwright.reports.explorer.parts import MALFORMED, Samples, array_part
+from evalwright.reports.explorer.parts import MALFORMED, RowKeys, array_part
 from evalwright.reports.explorer.plots import (
     estimate_json,
     interval_json,
@@ -367,7 +367,7 @@ def _unranked_board(runs: Sequence[tuple[str, Run]], note: str) -> dict[str, Any
 # -- two runs --------------------------------------------------------------------------
 
 
-def comparison_part(a: tuple[str, Run, Samples], b: tuple[str, Run, Samples]) -> bytes:
+def comparison_part(a: tuple[str, Run, RowKeys], b: tuple[str, Run, RowKeys]) -> bytes:
     """Build the part "compare/A/B", packed: the comparison of two runs and their paired samples.
 
     Where the runs cannot be compared, it says why.
@@ -455,15 +455,15 @@ def _difference(
 # -- matching samples of two runs, as in comparisons, with both scores ---------------------
 
 
-Side = tuple["Run", "Samples"]
+Side = tuple[Run, RowKeys]
 
 
 def paired_places(a: Side, b: Side, scorers: Mapping[str, str]) -> list[array[Any]]:
     """Pair the samples of two runs, in the order of A.
 
     Args:
-        a: The first run and its samples.
-        b: The second run and its samples.
+        a: The first run, and which sample each of its rows is.
+        b: The second run, likewise.
         scorers: The scorer of each task that is compared.
 
     Returns:
@@ -480,13 +480,13 @@ def paired_places(a: Side, b: Side, scorers: Mapping[str, str]) -> list[array[An
             first, second, assume_unique=True, return_indices=True
         )
         side_columns = []
-        for (_, samples), side_scores, rows in (
+        for (_, row_keys), side_scores, rows in (
             (a, task_scores[0], in_a),
             (b, task_scores[1], in_b),
         ):
             side_columns.append(
                 (
-                    _places(samples, task, side_scores.keys[rows]),
+                    _places(row_keys, task, side_scores.keys[rows]),
                     side_scores.values[rows],
                 )
             )
@@ -510,10 +510,10 @@ def paired_places(a: Side, b: Side, scorers: Mapping[str, str]) -> list[array[An
 
 
 def _places(
-    samples: Samples, task: str, keys: NDArray[np.int64]
+    samples: RowKeys, task: str, keys: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Find the row of each item's first repeat; -1 for items that are missing."""
-    code = (samples.columns["task"].names or {}).get(task, -1)
+    code = samples.task_codes.get(task, -1)
     rows = np.flatnonzero(np.frombuffer(samples.tasks, np.int32) == code)
     if not len(rows):
         return np.full(len(keys), -1.0)

@@ -2,15 +2,17 @@
 
 A run is read again from its first record, as another generation, whenever its records are another
 file: when it has ended (its records are sorted then) and when it is resumed. The last line of a
-growing file may be half written; it is held back until it is complete.
+growing file may be half written; it is held back until it is complete. Of a large finished run
+that was read before, only the hash is computed again, and the rest comes from its index (`index`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
-from array import array
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -26,9 +28,25 @@ from evalwright.reports.explorer.catalog import (
     run_info,
     task_info,
 )
+from evalwright.reports.explorer.index import (
+    Findings,
+    IndexDamaged,
+    PartStore,
+    RunIndex,
+    index_name,
+    is_indexed,
+    main_scorers,
+    open_index,
+    plots_part,
+)
 from evalwright.reports.explorer.page import WARNING
-from evalwright.reports.explorer.parts import Samples, block_line, block_part, json_part
-from evalwright.reports.explorer.plots import plots_of
+from evalwright.reports.explorer.parts import (
+    FAST_LEVEL,
+    RowKeys,
+    Samples,
+    json_part,
+    served_block,
+)
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.images import KeptImages
 from evalwright.runs.open_trajectories import (
@@ -83,9 +101,15 @@ class FollowedRun:
         self.generation = 0
         self.trouble = ""
         """Why the records cannot be read to their end."""
+        self.notes: list[str] = []
+        """What was done about an index, as sentences."""
         self.run: Run | None = None
         self._file_mark: object = None
         self._growing: Growing | None = None
+        self._store = PartStore()
+        self._index: RunIndex | None = None
+        self._index_found: RunIndex | None = None
+        """An index that is used if the samples still have the hash in its name."""
         self._run_entry: dict[str, Any] = {}
         self._numbers = Numbers({})
         self._file: IO[bytes] | None = None
@@ -99,34 +123,59 @@ class FollowedRun:
         Args:
             file: The open file of records; None where there is none.
         """
-        if self._file is not None:
-            self._file.close()
+        self._close_files()
         self.generation += 1
         self._file = file
-        self._parts: dict[str, bytes] = {}
-        scorers = (
-            {task.name: task.main.scorer for task in self.run.tasks if task.main}
-            if self.run
-            else {}
-        )
-        if not scorers and self._growing:
-            scorers = _main_scorers(self._growing.description)
-        self.samples = Samples(self.key, self._parts.__setitem__, scorers, blocks=False)
-        self._ends = array("q")
         self._lines: Iterator[Line] | None = None
-        self._faults = RecordFaults(self.run) if self.run else None
-        self.warnings: list[str] = []
-        self._as_published = ""
+        self._hashing: Iterator[None] | None = None
+        self._faults: RecordFaults | None = None
+        self._begin_samples(None)
+        self.findings = Findings()
         self.complete = False
         self.trouble = ""
+
+    def _begin_samples(self, name: str | None) -> None:
+        """Begin to read the samples, and to write the index of that name, if any."""
+        scorers = main_scorers(self.run) if self.run else {}
+        if not scorers and self._growing:
+            scorers = _main_scorers(self._growing.description)
+        self._store.close()
+        self._store = PartStore(name)
+        self._read_samples = Samples(
+            self._store.put, scorers, with_records=False, level=FAST_LEVEL
+        )
+        self._index = None
+
+    @property
+    def samples(self) -> Samples | RunIndex:
+        """The samples, as they are known now: read so far, or from an index."""
+        return self._index or self._read_samples
+
+    def row_keys(self) -> RowKeys:
+        """Return which sample each row is. Raises RunError."""
+        with (
+            self.lock,
+            failing_as(RunError, f"The index of '{self.folder.name}' cannot be read"),
+        ):
+            return self.samples.row_keys()
+
+    def _close_files(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        self._file = None
+        self._store.close()
+        for index in (self._index, self._index_found):
+            if index is not None:
+                index.close()
+        self._index = None
+        self._index_found = None
 
     def close(self) -> None:
         """Close the records; nothing is read any more."""
         with self.lock:
-            if self._file is not None:
-                self._file.close()
-            self._file = None
+            self._close_files()
             self._lines = None
+            self._hashing = None
             self._live.close()
 
     # -- the thread that looks
@@ -139,7 +188,9 @@ class FollowedRun:
             self._live.look()
         if self.run is not None and self.wanted and self._file is None:
             self._open_samples(self.run)
-        if self._file is not None and not self.complete and not self.trouble:
+        if self._hashing is not None:
+            changed |= self._hash()
+        elif self._file is not None and not self.complete and not self.trouble:
             changed |= self._read()
         if self._growing is not None and self._numbers.due(
             self.samples.size, not self._growing.running
@@ -200,17 +251,77 @@ class FollowedRun:
         return False
 
     def _open_samples(self, run: Run) -> None:
-        """Open the samples of a finished run, to be read from the first one."""
+        """Open the samples of a finished run: from its index, or to be read from the first one."""
         if self.trouble:
             return
         try:
             file = check_ordinary(run.samples_file).open("rb", buffering=0)
+            is_large = is_indexed(os.fstat(file.fileno()).st_size)
         except (OSError, UsageError) as error:
             self.trouble = str(error)
             return
+        recorded = run.data["samples"].get("sha256")
+        index = None
+        if is_large and recorded:
+            index = self._find_index(index_name(run, str(recorded)))
         with self.lock:
             self._file = file
-            self._lines = run.lines()
+            self._index_found = index
+            if index is not None or (is_large and not recorded):
+                self._hashing = run.verify_in_steps()
+            else:
+                name = index_name(run, str(recorded)) if is_large else None
+                self._begin_reading(run, name)
+
+    def _find_index(self, name: str) -> RunIndex | None:
+        """Open an index; one that is damaged is reported, and counts for none."""
+        try:
+            return open_index(name)
+        except IndexDamaged:
+            self.notes.append(
+                f"The index of '{self.folder.resolve().name}' is damaged or belongs to"
+                " another user; it is made again."
+            )
+            return None
+
+    def _begin_reading(self, run: Run, name: str | None) -> None:
+        """Begin to read all records, and to write the index of that name, if any."""
+        self._hashing = None
+        self._begin_samples(name)
+        self._faults = RecordFaults(run)
+        self._lines = run.lines()
+
+    def _hash(self) -> bool:
+        """Hash the samples for READ_SECONDS at most, and then use their index."""
+        run = self.run
+        assert run is not None and self._hashing is not None
+        until = time.monotonic() + READ_SECONDS
+        try:
+            while time.monotonic() < until:
+                next(self._hashing)
+            return False
+        except StopIteration:
+            pass
+        except EvalwrightError:  # reading says why, after its last record
+            with self.lock:
+                self._begin_reading(run, None)
+            return True
+        with self.lock:
+            digest = run.verified_digest(self._file) if self._file else None
+            if digest is None:  # it was replaced or changed meanwhile
+                self._restart(None)
+                return True
+            name = index_name(run, digest)
+            index = self._index_found or self._find_index(name)
+            self._index_found = None
+            if index is None:
+                self._begin_reading(run, name)
+                return True
+            self._hashing = None
+            self._index = index
+            self.findings = index.findings
+            self.complete = True
+        return True
 
     def _read(self) -> bool:
         """Read new records for READ_SECONDS at most.
@@ -218,22 +329,19 @@ class FollowedRun:
         Return whether anything was read or went wrong.
         """
         until = time.monotonic() + READ_SECONDS
-        size = self.samples.size
+        samples = self._read_samples
+        size = samples.size
         lines = self._lines if self._lines is not None else self._new_lines()
         try:
             while time.monotonic() < until:
                 line_and_row = next(lines, None)
                 if line_and_row is None:
-                    if self._faults is not None and not self.complete:
-                        self.warnings = self._faults.sentences
-                        self._as_published = self._faults.as_published
-                        self._faults = None
-                    self.complete = self.run is not None
+                    if self.run is not None:
+                        self._finish(self.run)
                     break
                 line, row = line_and_row
                 with self.lock:
-                    self.samples.add(line, row)
-                    self._ends.append((self._ends[-1] if self._ends else 0) + len(line))
+                    samples.add(line, row)
                 if self._faults is not None:
                     self._faults.add(row)
                 elif self._growing is not None:
@@ -241,22 +349,40 @@ class FollowedRun:
         except EvalwrightError as error:
             self.trouble = str(error)
             return True
-        return self.samples.size > size or self.complete
+        return samples.size > size or self.complete
+
+    def _finish(self, run: Run) -> None:
+        """Keep what was computed from the records of a finished run."""
+        findings = Findings()
+        if self._faults is not None:
+            findings = Findings(
+                tuple(self._faults.sentences), self._faults.as_published
+            )
+            self._faults.keep_numbers()
+            self._faults = None
+        with self.lock:
+            self._read_samples.finish()
+            is_same_file = self._file and run.verified_digest(self._file)
+            if is_same_file:
+                self._store.keep(self._read_samples, findings)
+            self.findings = findings
+            self.complete = True
 
     def _new_lines(self) -> Iterator[Line]:
         """Yield complete lines that were not read before, with their parsed records.
 
         Raises RunError for a malformed record or one of more than LONGEST_LINE_BYTES.
         """
-        start = self._ends[-1] if self._ends else 0
+        start = self._read_samples.blocks.offsets[-1]
         unfinished = b""
         while block := self._bytes(start + len(unfinished), _READ_BYTES):
             *lines, unfinished = (unfinished + block).split(b"\n")
             for line in lines:
                 start += len(line) + 1
+                number = self._read_samples.size + 1
                 yield (
                     line + b"\n",
-                    row_of(line, f"{self.folder.name}, record {len(self._ends) + 1:,}"),
+                    row_of(line, f"{self.folder.name}, record {number:,}"),
                 )
             if len(unfinished) > LONGEST_LINE_BYTES:
                 raise RunError(
@@ -300,6 +426,17 @@ class FollowedRun:
         return "running" if self._growing.running else "stopped"
 
     @property
+    def step(self) -> str:
+        """Which samples of a finished run are being read, in words; "" where none are."""
+        if self.run is None or self._file is None or self.complete or self.trouble:
+            return ""
+        name = self.folder.resolve().name
+        n_records = self.run.data["samples"].get("records")
+        if self._hashing is not None or not isinstance(n_records, int):
+            return f"{name}: reading samples"
+        return f"{name}: {self.samples.size:,} of {n_records:,} samples read"
+
+    @property
     def stamp(self) -> str:
         """A text that changes whenever there are new records or a new generation."""
         return f"{self.generation}.{self.samples.size}"
@@ -321,10 +458,12 @@ class FollowedRun:
             else:
                 info = self._growing_info(size)
             figure_facts = (
-                [("Figures", self._as_published)] if self._as_published else []
+                [("Figures", self.findings.as_published)]
+                if self.findings.as_published
+                else []
             )
             info["facts"][:0] = [
-                *((WARNING, warning) for warning in self.warnings),
+                *((WARNING, warning) for warning in self.findings.warnings),
                 *figure_facts,
             ]
             if trouble:
@@ -335,7 +474,7 @@ class FollowedRun:
         description: Mapping[str, Any] = (
             self._growing.description if self._growing else {}
         )
-        totals = self.samples.totals
+        totals = self._read_samples.totals
         facts = [("State", STOPPED)] if self.state == "stopped" else []
         roles = description.get("roles", {})
         facts += (
@@ -409,32 +548,34 @@ class FollowedRun:
                 return None
             if name == "block":
                 return self._block(number)
-            full = self._parts.get(f"run/{self.key}/{name}/{number}")
-            if full is not None:
+            with failing_as(
+                RunError, f"The index of '{self.folder.name}' cannot be read"
+            ):
+                full = (self._index or self._store).get(f"{name}/{number}")
+            if full is not None or self._index is not None:
                 return full
-            if number != self.samples.chunks:
+            if number != self._read_samples.chunks or self.complete:
                 return None
             return (
-                self.samples.columns_part()
+                self._read_samples.columns_part()
                 if name == "columns"
-                else self.samples.previews_part()
+                else self._read_samples.previews_part()
             )
 
     def _block(self, number: int) -> bytes | None:
-        starts = self.samples.starts
-        if number >= len(starts):
+        blocks = self.samples.blocks
+        if number >= len(blocks.starts):
             return None
-        first = starts[number]
-        end = starts[number + 1] if number + 1 < len(starts) else self.samples.size
-        offset = self._ends[first - 1] if first else 0
-        block = self._bytes(offset, self._ends[end - 1] - offset)
-        rows = []
-        for row in range(first, end):
-            line = block[
-                (self._ends[row - 1] if row else 0) - offset : self._ends[row] - offset
-            ]
-            rows.append(block_line(line, row_of(line, f"Record {row + 1:,}")))
-        return block_part(rows)
+        offset = blocks.offsets[number]
+        block = self._bytes(offset, blocks.offsets[number + 1] - offset)
+        if zlib.crc32(block) != blocks.checksums[number]:
+            self.trouble = (
+                f"The records of '{self.folder.resolve().name}' were changed while they"
+                " were shown: reload the page after the run is restored, or start this"
+                " command again."
+            )
+            return None
+        return served_block(block, blocks.starts[number])
 
 
 def _open_entry(trajectory: OpenTrajectory) -> dict[str, Any]:
@@ -682,13 +823,22 @@ class Follower:
 
     def _report_warnings(self, followed: FollowedRun) -> None:
         """Report a run's warnings, each once."""
-        if self._say is None:
-            return
-        for warning in (*followed.warnings, followed.trouble):
-            sentence = f"Warning: {followed.folder.resolve().name}: {warning}"
-            if warning and sentence not in self._reported:
-                self._reported.add(sentence)
-                self._say(sentence)
+        for note in followed.notes:
+            self._report(note)
+        for warning in (*followed.findings.warnings, followed.trouble):
+            if warning:
+                self._report(f"Warning: {followed.folder.resolve().name}: {warning}")
+
+    def _report(self, sentence: str) -> None:
+        if self._say is not None and sentence not in self._reported:
+            self._reported.add(sentence)
+            self._say(sentence)
+
+    @property
+    def step(self) -> str:
+        """What is being read at the moment, in words; "" for nothing."""
+        steps = (followed.step for followed in self.runs.values())
+        return next(filter(None, steps), "")
 
     def _rank(self, runs: Sequence[tuple[str, Run]]) -> None:
         """Compute the board of the finished runs, which may take a while."""
@@ -776,18 +926,22 @@ class Follower:
                 return None
         with self._compute_lock:
             name = (part_type, *keys, *(followed.stamp for followed in runs))
-            run_parts = [
-                (followed.key, followed.run, followed.samples)
+            shown_runs = [
+                (followed, followed.run)
                 for followed in runs
                 if followed.run is not None
             ]
-            if name not in self._computed_parts and len(run_parts) == len(runs):
+            if name not in self._computed_parts and len(shown_runs) == len(runs):
                 try:
-                    self._computed_parts[name] = (
-                        json_part(plots_of(run_parts[0][1]))
-                        if part_type == "plots"
-                        else comparison_part(run_parts[0], run_parts[1])
-                    )
+                    if part_type == "plots":
+                        content = plots_part(shown_runs[0][1])
+                    else:
+                        a, b = (
+                            (followed.key, run, followed.row_keys())
+                            for followed, run in shown_runs
+                        )
+                        content = comparison_part(a, b)
+                    self._computed_parts[name] = content
                 except EvalwrightError:
                     return None
             return self._computed_parts.get(name)

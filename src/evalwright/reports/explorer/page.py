@@ -13,14 +13,14 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from html import escape
 from importlib.resources import files
 from itertools import combinations
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Any, Literal
 
 from evalwright.analysis.run_checks import RecordFaults
 from evalwright.core.errors import ConfigurationError, RunError
@@ -32,8 +32,23 @@ from evalwright.reports.explorer.catalog import (
     comparison_part,
     run_info,
 )
-from evalwright.reports.explorer.parts import MALFORMED, Put, Samples, json_part
-from evalwright.reports.explorer.plots import plots_of
+from evalwright.reports.explorer.index import (
+    PROGRESS_EVERY,
+    Findings,
+    index_of,
+    main_scorers,
+    plots_part,
+)
+from evalwright.reports.explorer.parts import (
+    MALFORMED,
+    Put,
+    RecordBlocks,
+    RowKeys,
+    Samples,
+    json_part,
+    pack_part,
+    unpack_part,
+)
 from evalwright.reports.html import source_hash
 from evalwright.reports.text import inert
 from evalwright.runs.images import KeptImages
@@ -45,7 +60,6 @@ Progress = Callable[[str], None]
 """Receives a short description of what is being done now."""
 
 TYPE = "application/x-evalwright"
-_PROGRESS_EVERY = 2000
 WARNING = "Warning"
 """The name of facts that say what is wrong with a run."""
 PAGE = "index.html"
@@ -154,51 +168,25 @@ def pack(
         RunError: Records cannot be read.
     """
     run_warnings: list[str] = []
-    packed_runs: list[tuple[str, Run, Samples]] = []
+    packed_runs: list[tuple[str, Run, RowKeys]] = []
     infos = []
     for number, run in enumerate(runs):
+        key = str(number)
         # The record of the run is checked here, before its samples are read.
-        info = run_info(str(number), run, 0)
-        samples = Samples(
-            str(number),
-            put,
-            {task.name: task.main.scorer for task in run.tasks if task.main},
-        )
+        info = run_info(key, run, 0)
         try:
-            faults = RecordFaults(run)
-            for line, row in run.lines():
-                samples.add(line, row)
-                faults.add(row)
-                if samples.size % _PROGRESS_EVERY == 0:
-                    progress(f"{run.label}: {samples.size:,} samples")
-            samples.finish()
-            packed_runs.append((str(number), run, samples))
-            warnings = faults.sentences
-            run_warnings += [f"{run.name}: {warning}" for warning in warnings]
-            figure_facts = (
-                [("Figures", faults.as_published)] if faults.as_published else []
-            )
-            facts = [
-                *((WARNING, warning) for warning in warnings),
-                *figure_facts,
-                *info["facts"],
-            ]
-            infos.append(
-                {
-                    **info,
-                    "facts": facts,
-                    "records": samples.size,
-                    "expected": samples.size,
-                }
-            )
+            row_keys, findings = _pack_samples(key, run, put, progress)
+            packed_runs.append((key, run, row_keys))
+            run_warnings += [f"{run.name}: {warning}" for warning in findings.warnings]
+            infos.append(_packed_info(info, findings, len(row_keys.keys)))
             if with_images:
-                _put_images(str(number), run, put)
+                _put_images(key, run, put)
             elif info["hasImages"]:
                 infos[-1] |= {"hasImages": False, "imagesMissing": WITHOUT_IMAGES}
             with contextlib.suppress(
-                *([RunError] if warnings else [])
+                *([RunError] if findings.warnings else [])
             ):  # The run's warnings say why it has no plots.
-                put(f"plots/{number}", json_part(plots_of(run)))
+                put(f"plots/{key}", plots_part(run))
         except MALFORMED as error:
             raise RunError(
                 f"'{run.folder}' is not as records of runs are ({type(error).__name__}:"
@@ -222,6 +210,54 @@ def pack(
             put(f"compare/{a[0]}/{b[0]}", comparison_part(a, b))
     put("catalog", json_part(catalog(infos, board, title=title)))
     return run_warnings
+
+
+def _packed_info(
+    info: Mapping[str, Any], findings: Findings, size: int
+) -> dict[str, Any]:
+    """Add to a run's entry in the catalog what was found when its samples were read."""
+    figure_facts = [("Figures", findings.as_published)] if findings.as_published else []
+    warning_facts = [(WARNING, warning) for warning in findings.warnings]
+    facts = [*warning_facts, *figure_facts, *info["facts"]]
+    return {**info, "facts": facts, "records": size, "expected": size}
+
+
+def _pack_samples(
+    key: str, run: Run, put: Put, progress: Progress
+) -> tuple[RowKeys, Findings]:
+    """Pack the samples of a run, those of a large one by its index."""
+    prefix = f"run/{key}/"
+    index = index_of(
+        run, lambda count: progress(f"{run.label}: {count:,} samples checked")
+    )
+    if index is not None:
+        with contextlib.closing(index):
+            _pack_records(run, prefix, put, progress)
+            for part_key in index.page_parts():
+                content = unpack_part(index.get(part_key) or b"")
+                put(f"{prefix}{part_key}", pack_part(content))
+            put(f"{prefix}index", json_part(index.index()))
+            return index.row_keys(), index.findings
+    samples = Samples(put, main_scorers(run), prefix=prefix)
+    faults = RecordFaults(run)
+    for line, row in run.lines():
+        samples.add(line, row)
+        faults.add(row)
+        if samples.size % PROGRESS_EVERY == 0:
+            progress(f"{run.label}: {samples.size:,} samples")
+    samples.finish()
+    findings = Findings(tuple(faults.sentences), faults.as_published)
+    return samples.row_keys(), findings
+
+
+def _pack_records(run: Run, prefix: str, put: Put, progress: Progress) -> None:
+    """Pack the records of a run whose lists come from its index."""
+    records = RecordBlocks(put, prefix)
+    for line, row in run.lines():
+        records.add(line, row)
+        if records.size % PROGRESS_EVERY == 0:
+            progress(f"{run.label}: {records.size:,} samples")
+    records.finish()
 
 
 def _put_images(key: str, run: Run, put: Put) -> None:

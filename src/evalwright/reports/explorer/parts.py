@@ -13,12 +13,16 @@ import sys
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from evalwright.analysis.sample_search import panel_verdicts
 from evalwright.core.errors import RunError
 from evalwright.core.requests import prompt_from
+from evalwright.core.secrets import holds_secret
+from evalwright.runs.older_records import UNDECIDED
+from evalwright.runs.reader import row_of
 from evalwright.runs.recorded_answers import (
     expected_calls,
     is_trajectory,
@@ -68,18 +72,26 @@ Put = Callable[[str, bytes], None]
 """Receives a part: its key and its packed bytes."""
 
 NAN = math.nan
-_COMPRESSION_LEVEL = 6
+SMALL_LEVEL = 6
+"""Level of compression for files that people send each other."""
+FAST_LEVEL = 2
+"""Level for what stays on this machine: a third of the time, and a tenth more bytes."""
 
 
-def pack_part(content: bytes) -> bytes:
+def pack_part(content: bytes, level: int = SMALL_LEVEL) -> bytes:
     """Compress a part as it is stored and sent."""
-    compressor = zlib.compressobj(_COMPRESSION_LEVEL, zlib.DEFLATED, -15)
+    compressor = zlib.compressobj(level, zlib.DEFLATED, -15)
     return compressor.compress(content) + compressor.flush()
 
 
-def json_part(document: Any) -> bytes:
+def unpack_part(packed: bytes) -> bytes:
+    """Decompress a part. Raises zlib.error for what is none."""
+    return zlib.decompress(packed, -15)
+
+
+def json_part(document: Any, level: int = SMALL_LEVEL) -> bytes:
     """Return a part that is only JSON, packed."""
-    return pack_part(json_line(document))
+    return pack_part(json_line(document), level)
 
 
 def json_line(document: Any) -> bytes:
@@ -87,7 +99,9 @@ def json_line(document: Any) -> bytes:
     return to_json(document, separators=(",", ":")).encode("utf-8", "backslashreplace")
 
 
-def array_part(head: Mapping[str, Any], arrays: Sequence[array[Any]]) -> bytes:
+def array_part(
+    head: Mapping[str, Any], arrays: Sequence[array[Any]], level: int = SMALL_LEVEL
+) -> bytes:
     """Return a part of JSON and arrays of doubles and 32-bit integers, packed.
 
     The head gets a list "arrays" with the [type, length] of each array.
@@ -106,7 +120,7 @@ def array_part(head: Mapping[str, Any], arrays: Sequence[array[Any]]) -> bytes:
             numbers.byteswap()
         content = numbers.tobytes()
         pieces += [content, b"\0" * (-len(content) % 8)]
-    return pack_part(b"".join(pieces))
+    return pack_part(b"".join(pieces), level)
 
 
 def short_id(name: str) -> str:
@@ -117,6 +131,10 @@ def short_id(name: str) -> str:
     if len(name) <= LONGEST_ID_CHARS:
         return name
     return f"{name[: LONGEST_ID_CHARS - 20]}...{hashed(name) & (1 << 64) - 1:016x}"
+
+
+Cells = Mapping[str, float | str]
+"""The values of one row by column; "" and nan stand for none."""
 
 
 class Column:
@@ -145,25 +163,32 @@ class Column:
             self.limited and self.names is not None and len(self.names) > MOST_NAMES
         )
 
-    def set(self, row: int, cell: float | str) -> None:
-        """Set the value of a row in the chunk; rows that were skipped have missing values."""
-        self.fill(row)
+    def extend(self, rows: Sequence[Cells]) -> None:
+        """Append the values of further rows, which may lack this column."""
+        name = self.name
         if self.names is None:
-            self.values.append(float(cell))
-            self.used = True
+            numbers = [cells.get(name, NAN) for cells in rows]
+            self.values.extend(numbers)
+            self.used = self.used or any(number == number for number in numbers)
             return
-        if cell == "" or (self.limited and len(self.names) > MOST_NAMES):
-            self.values.append(-1)
-            return
-        self.values.append(self.names.setdefault(str(cell), len(self.names)))
-        self.used = True
+        known_codes: dict[float | str, int] = {"": -1}
+        known_codes.update(self.names)
+        codes = [known_codes.get(cells.get(name, "")) for cells in rows]
+        if None in codes:
+            codes = [self._code(cells.get(name, "")) for cells in rows]
+        self.values.extend(codes)
+        self.used = bool(self.names)
 
-    def fill(self, row: int) -> None:
-        """Append missing values for the rows before this one."""
-        n_missing = row - len(self.values)
-        if n_missing > 0:
-            missing = NAN if self.names is None else -1
-            self.values.extend([missing] * n_missing)
+    def extend_by_none(self, count: int) -> None:
+        """Append missing values for so many rows."""
+        self.values.extend([NAN if self.names is None else -1] * count)
+
+    def _code(self, cell: float | str) -> int:
+        names = self.names
+        assert names is not None
+        if cell == "" or (self.limited and len(names) > MOST_NAMES):
+            return -1
+        return names.setdefault(str(cell), len(names))
 
     def head(self) -> dict[str, Any]:
         """Return the column's entry in the index."""
@@ -227,30 +252,124 @@ MAX_MEMBERS = 24
 _DATES = ("created_at", "known_since", "date")
 
 
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Where the blocks of records are in the file that they were read from.
+
+    Attributes:
+        starts: The first row of each block.
+        offsets: Where each begins, in bytes, and at the end where the last one ends.
+        checksums: CRC-32 of the bytes of each.
+    """
+
+    starts: array[int] = field(default_factory=lambda: array("i"))
+    offsets: array[int] = field(default_factory=lambda: array("q", [0]))
+    checksums: array[int] = field(default_factory=lambda: array("q"))
+
+
+@dataclass(frozen=True, slots=True)
+class RowKeys:
+    """Which sample each row is, by which the rows of two runs are paired.
+
+    Attributes:
+        task_codes: The code of each task's name.
+        keys: The hashed id of each row.
+        tasks: The code of each row's task.
+        draws: The repeat of each row.
+    """
+
+    task_codes: Mapping[str, int]
+    keys: array[int]
+    tasks: array[int]
+    draws: array[int]
+
+
+class RecordBlocks:
+    """Cuts the records of a run into blocks.
+
+    Attributes:
+        size: How many records were added.
+        blocks: Where the blocks are; the last one may not be complete.
+    """
+
+    def __init__(self, put: Put | None, prefix: str = "") -> None:
+        """Start without records.
+
+        Args:
+            put: Receives each block, packed; None notes only where each is.
+            prefix: What the keys of the blocks begin with.
+        """
+        self._put = put
+        self._prefix = prefix
+        self.size = 0
+        self.blocks = Blocks()
+        self._entries: list[tuple[int, bytes]] = []
+        self._block_size = 0
+        self._checksum = 0
+
+    def add(self, line: bytes, row: Mapping[str, Any]) -> None:
+        """Add a record and the line that it was read from. Raises one of MALFORMED."""
+        if self._put is not None:
+            self._entries.append(block_line(line, row))
+        blocks = self.blocks
+        if not self._block_size:
+            blocks.starts.append(self.size)
+            blocks.offsets.append(blocks.offsets[-1])
+            blocks.checksums.append(0)
+        self._block_size += len(line)
+        blocks.offsets[-1] += len(line)
+        self._checksum = zlib.crc32(line, self._checksum)
+        blocks.checksums[-1] = self._checksum
+        self.size += 1
+        n_rows = self.size - blocks.starts[-1]
+        if n_rows == BLOCK_ROWS or self._block_size >= BLOCK_BYTES:
+            self._end_block()
+
+    def finish(self) -> None:
+        """Store the last, incomplete block."""
+        if self._block_size:
+            self._end_block()
+
+    def _end_block(self) -> None:
+        if self._put is not None:
+            number = len(self.blocks.starts) - 1
+            self._put(f"{self._prefix}block/{number}", block_part(self._entries))
+            self._entries = []
+        self._block_size = 0
+        self._checksum = 0
+
+
 class Samples:
     """Collects the samples of one run; full parts go to `put`.
 
     Attributes:
-        key: The run's key on the page.
         size: How many samples were added.
         columns: The columns by name.
     """
 
     def __init__(
-        self, key: str, put: Put, scorers: Mapping[str, str], *, blocks: bool = True
+        self,
+        put: Put,
+        scorers: Mapping[str, str],
+        *,
+        prefix: str = "",
+        with_records: bool = True,
+        level: int = SMALL_LEVEL,
     ) -> None:
         """Start without samples.
 
         Args:
-            key: The run's key on the page.
             put: Receives each full part's key and bytes.
             scorers: The main scorer of each task, where it is known.
-            blocks: Whether to store the records themselves, or only where each block begins.
+            prefix: What the keys of the parts begin with.
+            with_records: Whether to store the records themselves, or only where each block is.
+            level: Level of compression.
         """
-        self.key = key
         self._put = put
+        self._prefix = prefix
         self._scorers = dict(scorers)
-        self._blocks = blocks
+        self._records = RecordBlocks(put if with_records else None, prefix)
+        self._level = level
         self.size = 0
         self.columns = {
             name: Column(
@@ -261,22 +380,20 @@ class Samples:
             )
             for name, title, is_category in _FIXED_COLUMNS
         }
-        self.keys = array("q")
-        """The hashed id of each row. Samples of two runs are paired by it, `tasks` and `draws`.
-
-        `tasks` has the code of each row's task and `draws` its repeat.
-        """
-        self.tasks = array("i")
-        self.draws = array("i")
+        task_codes = self.columns["task"].names
+        assert task_codes is not None
+        self._task_codes = task_codes
+        self._keys = array("q")
+        self._tasks = array("i")
+        self._draws = array("i")
         self._ids: list[str] = []
+        self._pending: list[Cells] = []
+        """Rows of the chunk that are not in the columns yet."""
         self._previews: list[tuple[str, str, str, str]] = []
-        self._scorer_names: dict[str, None] = {}
-        self.totals: dict[str, float] = {}
+        self._scorer_columns: dict[str, tuple[str, str]] = {}
+        """The columns of each scorer's score and label."""
+        self.totals = dict.fromkeys(("tokens", "input_tokens", "cost", "unpriced"), 0.0)
         """Tokens and dollars of all responses, and the number of records without a known price."""
-        self.starts = array("i")
-        """The first row of each block."""
-        self._block: list[tuple[int, bytes]] = []
-        self._block_size = 0
 
     def add(self, line: bytes, row: Mapping[str, Any]) -> None:
         """Add a record and the line that it was read from.
@@ -285,23 +402,20 @@ class Samples:
         """
         try:
             self._add(row)
-            block_entry = block_line(line, row) if self._blocks else (0, b"")
+            self._records.add(line, row)
         except (*MALFORMED, OverflowError) as error:
             raise RunError(
                 f"Record {self.size + 1:,} is not that of a sample"
                 f" ({type(error).__name__}: {error})."
             ) from error
-        if not self._block_size:
-            self.starts.append(self.size)
-        if self._blocks:
-            self._block.append(block_entry)
-        self._block_size += len(line)
         self.size += 1
-        rows = self.size - self.starts[-1]
-        if rows == BLOCK_ROWS or self._block_size >= BLOCK_BYTES:
-            self._end_block()
         if self.size % CHUNK_ROWS == 0:
             self._end_chunk()
+
+    @property
+    def blocks(self) -> Blocks:
+        """Where the blocks of records are; the last one may not be complete."""
+        return self._records.blocks
 
     @property
     def chunks(self) -> int:
@@ -310,62 +424,65 @@ class Samples:
 
     def finish(self) -> None:
         """Store the last, incomplete block and chunk, and the index."""
-        if self._block_size:
-            self._end_block()
+        self._records.finish()
         if self._ids:
             self._end_chunk()
-        self._put(f"run/{self.key}/index", json_part(self.index()))
+        self._put(f"{self._prefix}index", json_part(self.index()))
 
     def index(self, generation: int = 0) -> dict[str, Any]:
         """Return the index of the samples, which the page reads first."""
-        return {
-            "generation": generation,
-            "size": self.size,
-            "chunk": CHUNK_ROWS,
-            "columns": [column.head() for column in self._shown_columns()],
-            "blocks": list(self.starts),
-        }
+        return page_index(generation, self.size, self.column_heads(), self.blocks)
+
+    def column_heads(self) -> list[dict[str, Any]]:
+        """Return the columns that are worth showing, as the page's index has them."""
+        self._fill_columns()
+        return [column.head() for column in self._shown_columns()]
+
+    def row_keys(self) -> RowKeys:
+        """Return which sample each row is."""
+        return RowKeys(self._task_codes, self._keys, self._tasks, self._draws)
 
     def columns_part(self) -> bytes:
         """Return the columns of the current chunk, packed."""
+        self._fill_columns()
         n_rows = len(self._ids)
-        for column in self.columns.values():
-            column.fill(n_rows)
         columns = [*self.columns.values()]
         head = {"ids": self._ids, "columns": [column.name for column in columns]}
-        draws = self.draws[len(self.draws) - n_rows :]
-        return array_part(head, [draws, *(column.values for column in columns)])
+        draws = self._draws[len(self._draws) - n_rows :]
+        arrays = [draws, *(column.values for column in columns)]
+        return array_part(head, arrays, self._level)
 
     def previews_part(self) -> bytes:
         """Return the previews of the current chunk, packed."""
         columns = list(zip(*self._previews, strict=True)) or [(), (), (), ()]
-        return json_part(columns)
+        return json_part(columns, self._level)
+
+    def _fill_columns(self) -> None:
+        """Append the pending rows to the columns: faster for many rows than for each."""
+        n_filled = len(self._ids) - len(self._pending)
+        present: set[str] = set()
+        present.update(*self._pending)
+        for name, column in self.columns.items():
+            column.extend_by_none(n_filled - len(column.values))  # of a new one
+            if name in present:
+                column.extend(self._pending)
+            else:
+                column.extend_by_none(len(self._pending))
+        self._pending = []
 
     def _shown_columns(self) -> list[Column]:
-        several_scorers = len(self._scorer_names) > 1
-        single = {
-            f"{prefix}.{name}"
-            for name in self._scorer_names
-            for prefix in ("score", "label")
-        }
+        several_scorers = len(self._scorer_columns) > 1
+        single = {name for columns in self._scorer_columns.values() for name in columns}
         return [
             column
             for column in self.columns.values()
             if column.is_shown and (several_scorers or column.name not in single)
         ]
 
-    def _end_block(self) -> None:
-        if self._blocks:
-            self._put(
-                f"run/{self.key}/block/{len(self.starts) - 1}", block_part(self._block)
-            )
-            self._block = []
-        self._block_size = 0
-
     def _end_chunk(self) -> None:
         number = (self.size - 1) // CHUNK_ROWS
-        self._put(f"run/{self.key}/columns/{number}", self.columns_part())
-        self._put(f"run/{self.key}/previews/{number}", self.previews_part())
+        self._put(f"{self._prefix}columns/{number}", self.columns_part())
+        self._put(f"{self._prefix}previews/{number}", self.previews_part())
         self._ids = []
         self._previews = []
         for column in self.columns.values():
@@ -374,7 +491,6 @@ class Samples:
     # -- one record
 
     def _add(self, row: Mapping[str, Any]) -> None:
-        row_index = len(self._ids)
         task = str(row["task"])
         name = str(row["id"])
         draw = int(row["draw"])
@@ -391,13 +507,11 @@ class Samples:
         )
         cells["scorer"] = main
         for scorer in scorer_names:
-            self._scorer_names.setdefault(scorer)
-            cells |= self._score(scorer, scores.get(scorer))
+            self._score(cells, scorer, scores.get(scorer))
         cells["score"] = cells.get(f"score.{main}", NAN)
         cells["label"] = cells.get(f"label.{main}", "")
         if any(
-            isinstance(score, Mapping) and score.get("unsure")
-            for score in scores.values()
+            isinstance(score, dict) and score.get("unsure") for score in scores.values()
         ):
             cells["unsure"] = "unsure"
         if verdicts := panel_verdicts(scores):
@@ -407,55 +521,58 @@ class Samples:
             cells["failure"] = (
                 "judge: " if failure.get("party") == "judge" else ""
             ) + str(failure.get("kind"))
-        cells |= _numbers_of(row)
+        numbers = _numbers_of(row)
+        cells |= numbers
         for column_name in ("tokens", "input_tokens", "cost"):
-            self.totals[column_name] = self.totals.get(column_name, 0.0) + float(
-                cells.get(column_name, 0.0)
-            )
-        self.totals["unpriced"] = self.totals.get("unpriced", 0) + ("cost" not in cells)
+            if column_name in numbers:
+                self.totals[column_name] += float(numbers[column_name])
+        self.totals["unpriced"] += "cost" not in numbers
         for key, cell in row.get("metadata", {}).items():
             self._metadata(cells, str(key), cell)
-        for column_name, cell in cells.items():
-            if cell != "" and cell == cell:
-                self.columns[column_name].set(row_index, cell)
-        self.keys.append(hashed(name))
-        self.tasks.append((self.columns["task"].names or {}).get(task, -1))
-        self.draws.append(draw)
-        self._ids.append(short_id(name))
         widest_question, widest_answer, widest_expected = WIDEST_PREVIEW
-        self._previews.append(
-            (
-                _preview_text(_question(row), widest_question),
-                _preview_text(whole_answer(row), widest_answer),
-                _preview_text(_expected(row), widest_expected),
-                _preview_text(_judge_reason(row), WIDEST_REASON),
-            )
+        preview = (
+            _preview_text(_question(row), widest_question),
+            _preview_text(whole_answer(row), widest_answer),
+            _preview_text(_expected(row), widest_expected),
+            _preview_text(_judge_reason(row), WIDEST_REASON),
         )
+        self._draws.append(draw)
+        # From here on nothing fails, so that all columns have the same rows.
+        self._keys.append(hashed(name))
+        n_tasks = len(self._task_codes)
+        self._tasks.append(self._task_codes.setdefault(task, n_tasks) if task else -1)
+        self._ids.append(short_id(name))
+        self._previews.append(preview)
+        self._pending.append(cells)
 
     def _score(
-        self, scorer: str, score: Mapping[str, Any] | None
-    ) -> dict[str, float | str]:
-        """Return the value, label and parts of a score, by the names of their columns."""
-        cells: dict[str, float | str] = {}
-        label = ""
-        if score is not None:
-            number = score.get("value")
-            label = str(score.get("label", ""))
-            has_column = self._has(
-                f"score.{scorer}", f"{scorer}: score", category=False
-            )
-            if (
-                has_column
-                and isinstance(number, (int, float))
-                and not isinstance(number, bool)
-            ):
-                cells[f"score.{scorer}"] = float(number)
-            for name, part_score in score.get("parts", {}).items():
-                if self._has(f"{scorer}.{name}", f"{scorer}: {name}", category=False):
-                    cells[f"{scorer}.{name}"] = float(part_score)
-        if label and self._has(f"label.{scorer}", f"{scorer}: label", category=True):
-            cells[f"label.{scorer}"] = label
-        return cells
+        self,
+        cells: dict[str, float | str],
+        scorer: str,
+        score: Mapping[str, Any] | None,
+    ) -> None:
+        """Set the value, label and parts of a score."""
+        columns = self._scorer_columns.get(scorer)
+        if columns is None:
+            columns = f"score.{scorer}", f"label.{scorer}"
+            self._scorer_columns[scorer] = columns
+        if score is None:
+            return
+        score_column, label_column = columns
+        number = score.get("value")
+        has_column = self._has(score_column, f"{scorer}: score", category=False)
+        if (
+            has_column
+            and isinstance(number, (int, float))
+            and not isinstance(number, bool)
+        ):
+            cells[score_column] = float(number)
+        for name, part_score in score.get("parts", {}).items():
+            if self._has(f"{scorer}.{name}", f"{scorer}: {name}", category=False):
+                cells[f"{scorer}.{name}"] = float(part_score)
+        label = str(score.get("label", ""))
+        if label and self._has(label_column, f"{scorer}: label", category=True):
+            cells[label_column] = label
 
     def _metadata(self, cells: dict[str, float | str], key: str, content: Any) -> None:
         if isinstance(content, list) and all(
@@ -477,9 +594,32 @@ class Samples:
 
     def _has(self, name: str, title: str, *, category: bool) -> bool:
         """Whether there is a column of that name; it is added if there is room for one."""
-        if name not in self.columns and len(self.columns) < MOST_COLUMNS:
-            self.columns[name] = Column(name, title, category=category)
-        return name in self.columns
+        if name in self.columns:
+            return True
+        if len(self.columns) >= MOST_COLUMNS:
+            return False
+        self.columns[name] = Column(name, title, category=category)
+        return True
+
+
+def page_index(
+    generation: int, size: int, columns: Sequence[Mapping[str, Any]], blocks: Blocks
+) -> dict[str, Any]:
+    """Return the index of a run's samples, as the page reads it.
+
+    Args:
+        generation: Tells readings of a growing run apart.
+        size: The number of samples.
+        columns: The heads of the columns that are shown.
+        blocks: The blocks of records.
+    """
+    return {
+        "generation": generation,
+        "size": size,
+        "chunk": CHUNK_ROWS,
+        "columns": list(columns),
+        "blocks": list(blocks.starts),
+    }
 
 
 _FIXED_NAMES = frozenset(name for name, _, _ in _FIXED_COLUMNS)
@@ -491,6 +631,8 @@ def seconds_of(row: Mapping[str, Any]) -> float:
     The options of a question are scored at the same time, other requests one after another.
     """
     times = [seconds for seconds in row.get("timing", {}).get("latency", ()) if seconds]
+    if len(times) == 1:
+        return float(times[0])
     at_once = any("log_likelihood" in response for response in row.get("responses", ()))
     return max(times, default=0.0) if at_once else math.fsum(times)
 
@@ -503,9 +645,12 @@ def _numbers_of(row: Mapping[str, Any]) -> dict[str, float | str]:
         cells["length"] = len(row["answer"])
     if seconds := seconds_of(row):
         cells["latency"] = seconds
-    for name, field in (("tokens", "output_tokens"), ("input_tokens", "input_tokens")):
+    for name, usage_key in (
+        ("tokens", "output_tokens"),
+        ("input_tokens", "input_tokens"),
+    ):
         counts = [
-            response["usage"].get(field, 0)
+            response["usage"].get(usage_key, 0)
             for response in responses
             if "usage" in response
         ]
@@ -516,8 +661,9 @@ def _numbers_of(row: Mapping[str, Any]) -> dict[str, float | str]:
     ]
     if costs and len(costs) == len(responses):
         cells["cost"] = math.fsum(costs)
-    cells.update(loop_facts(row))
     if is_trajectory(row):
+        for name, fact in loop_facts(row).items():
+            cells[name] = float(fact) if isinstance(fact, int) else fact
         uses = recorded_uses(row)
         cells["tools"] = _set_of(use.get("name") for use in uses)
         cells["failed_tools"] = _set_of(
@@ -554,7 +700,10 @@ _IMAGE_WORDS = re.compile(r"\[image [^\]\n]{0,200}, SHA-256 [0-9a-f]{64}\]")
 def _question(row: Mapping[str, Any]) -> str:
     """Return the question: the sample's input, else what the user said last."""
     if row["input"]:
-        return _IMAGE_WORDS.sub(" [image] ", str(row["input"]))
+        question = str(row["input"])
+        if "[image " in question:
+            return _IMAGE_WORDS.sub(" [image] ", question)
+        return question
     prompt = prompt_from(row.get("prompt", ""))
     if isinstance(prompt, str):
         return prompt
@@ -590,6 +739,8 @@ def _judge_reason(row: Mapping[str, Any]) -> str:
 
 def _preview_text(text: str, width: int) -> str:
     """The beginning of a text, on one line, ending in whole words and "…" where it is cut."""
+    if not text:
+        return ""
     words = " ".join(text[: 4 * width].split())
     if len(words) <= width // 2 or (len(words) <= width and words.isascii()):
         return words
@@ -623,15 +774,55 @@ def block_line(line: bytes, row: Mapping[str, Any]) -> tuple[int, bytes]:
     )
 
 
-def block_part(entries: Sequence[tuple[int, bytes]]) -> bytes:
+def block_part(entries: Sequence[tuple[int, bytes]], level: int = SMALL_LEVEL) -> bytes:
     """Join records to a packed part, whose first line says which row each record is.
 
     Records of one script are stored together, which saves a sixth of the space.
     """
     order = sorted(range(len(entries)), key=lambda row_index: entries[row_index][0])
     return pack_part(
-        b"\n".join([json_line(order), *(entries[row_index][1] for row_index in order)])
+        b"\n".join([json_line(order), *(entries[row_index][1] for row_index in order)]),
+        level,
     )
+
+
+def served_block(block: bytes, first_row: int) -> bytes:
+    """Return a block of records as the server sends it.
+
+    Args:
+        block: Lines of the file of samples, which were read before and found to be records.
+        first_row: The row of the first one.
+    """
+    lines = block.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    if _can_be_sent(block):
+        order = json_line(list(range(len(lines))))
+        return pack_part(b"\n".join([order, *lines]), FAST_LEVEL)
+    return block_part(
+        [
+            block_line(line, row_of(line, f"Record {row:,}"))
+            for row, line in enumerate(lines, first_row + 1)
+        ],
+        FAST_LEVEL,
+    )
+
+
+_TO_CONVERT = (b"\\u0001", b"NaN", b"Infinity", f'"{UNDECIDED}"'.encode())
+"""What a line may have that the page would not read as it is meant.
+
+These are the mark of `compact`, numbers that JSON does not have, and records of schema 1.
+"""
+
+
+def _can_be_sent(block: bytes) -> bool:
+    """Whether the page reads lines as `block_line` would write them."""
+    if len(block) > LONGEST_LINE_BYTES or any(word in block for word in _TO_CONVERT):
+        return False
+    try:
+        return not holds_secret(block.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 def compact(row: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from evalwright.core.lazy import lazy_pattern
 from evalwright.scorers.text.cues import cue_words, has_spaceless_cue
 from evalwright.scorers.text.marks import alternatives
 from evalwright.scorers.text.normalise import placed_box
@@ -18,18 +19,18 @@ from evalwright.scorers.text.tokens import fold
 
 FIELD_NAMES = rf"{alternatives('field')}|{alternatives('label')}"
 
-_TAG = re.compile(
+_TAG = lazy_pattern(
     rf"<({FIELD_NAMES})>\s*([^<]{{1,4000}})(?:<|$)|\[\[([^\[\]\n]{{1,80}})\]\]",
     re.IGNORECASE,
 )
 
-_PAIR = re.compile(
+_PAIR = lazy_pattern(
     rf"[\"'](?:{FIELD_NAMES})[\"']\s*[:：]\s*(?:\"([^\"\n]{{1,400}})\"|'([^'\n]{{1,400}})'|"
     rf"([^\s,}}\]\"']{{1,80}}))",
     re.IGNORECASE,
 )
 
-_HASHES = re.compile(r"(?m)^[^\S\n]*####[ \t]*(?=\S)")
+_HASHES = lazy_pattern(r"(?m)^[^\S\n]*####[ \t]*(?=\S)")
 
 _TOKEN = r"(?=[\s*(\[\"'（]{0,5}(?:[A-J](?![^\W_]|['’])|[(（][^\W_][)）]|\d{1,2}번))"
 """What may follow a mark with no word between: a letter, something in brackets, a numbered option.
@@ -62,8 +63,8 @@ def _mark_pattern(table: str) -> str:
 
 
 ANSWER_MARKS = (
-    re.compile(r"(?<![^\W_])" + _mark_pattern("label"), re.IGNORECASE),
-    re.compile(
+    lazy_pattern(r"(?<![^\W_])" + _mark_pattern("label"), re.IGNORECASE),
+    lazy_pattern(
         r"(?:(?:(?<=[\n.!?;:।。！？,，،*])|^)[\s#*>_|-]{0,8}(?:[^\s:：,.;()]{1,20}["
         r" \t]){0,2}?"
         r"|(?<![\w\"“'«])(?:final|correct|right|my|our|the|la|le|el|il|die|das|het)\s"
@@ -71,7 +72,7 @@ ANSWER_MARKS = (
         r" \t]){0,2}?)" + _mark_pattern("weak"),
         re.IGNORECASE,
     ),
-    re.compile(
+    lazy_pattern(
         rf"(?:{alternatives('label', False)}|{alternatives('weak', False)}){_END}(?:(?P<mid>"
         rf"(?![A-J](?![^\W_]))[^\s:：៖,.;()。"
         rf"，、*=\n]{{0,14}}?\s?){_END}"
@@ -80,14 +81,16 @@ ANSWER_MARKS = (
     ),
 )
 
-_OPENS_LINE = re.compile(r"[\s#*>_|【「(-]{0,8}$")
+_OPENS_LINE = lazy_pattern(r"[\s#*>_|【「(-]{0,8}$")
 
-ANSWER_INITIAL = re.compile(r"(?:^|(?<=\n))[ \t]{0,4}A[:：](?!.*\n[ \t]{0,4}B[:：.)])")
+ANSWER_INITIAL = lazy_pattern(
+    r"(?:^|(?<=\n))[ \t]{0,4}A[:：](?!.*\n[ \t]{0,4}B[:：.)])"
+)
 """An "A:" that introduces an answer and is not the first of several options."""
 
 _SKIPPED = " \t\r\n:：*_=>→"
 
-_JUDGED = re.compile(
+_JUDGED = lazy_pattern(
     rf"[\"'“(*]{{0,3}}(?!(?:true|false)(?![^\W_]))(?:(?:{alternatives('right')}"
     rf"|{'|'.join(sorted(cue_words('false')))}|based|clear|obvious|follows|supported)(?![^\W_]))",
     re.IGNORECASE,
@@ -105,7 +108,7 @@ _DENIED = cue_words("false") | cue_words("negation") - {
     "sio",
 }
 
-BOLD_TEXT = re.compile(r"(?<!\*)\*\*([^*\n]{1,120})\*\*(?!\*)")
+BOLD_TEXT = lazy_pattern(r"(?<!\*)\*\*([^*\n]{1,120})\*\*(?!\*)")
 
 
 class Claim(NamedTuple):

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from evalwright.core.lazy import lazy_pattern
 from evalwright.scorers.answers.name_likeness import (
     describe_likeness,
     is_loosely_like,
@@ -64,41 +65,41 @@ CORRECTION_REACH_WORDS = 30
 
 _WRONG = word_set("wrong false incorrect mistaken falsch faux falso")
 _PERHAPS = word_set("could might may maybe possibly perhaps")
-_OPENS = re.compile(r"(?<!\b[^\W\d_])\.(?=\s|$)|[,;:()–—、，،؛；：。（!]|\s-\s|$")
-_USED_TO_BE = re.compile(
+_OPENS = lazy_pattern(r"(?<!\b[^\W\d_])\.(?=\s|$)|[,;:()–—、，،؛；：。（!]|\s-\s|$")
+_USED_TO_BE = lazy_pattern(
     r"\b(?:used to be|once was|was once|was"
     r" formerly|formerly|früher|ehemals|autrefois|jadis|antiguamente|un"
     r" tempo|antigamente"
     r"|раньше|когда-то|kiedyś|eskiden|dulu|từng|dati)\b|以前|曾|かつて|예전|이전에|한때",
     re.IGNORECASE,
 )
-_NAMELY = re.compile(
+_NAMELY = lazy_pattern(
     r"\b(?:i\.e|that is|namely|d\.h|nämlich|c'est-à-dire|es decir|то"
     r" есть|yaitu|yakni|tức)\b|即|つまり|즉"
 )
-_OTHER_NAME = re.compile(
+_OTHER_NAME = lazy_pattern(
     r"\b(?:now|known|called|named|aka|a\.k\.a|alias|pen name|real"
     r" name|nicknamed?|n[ée]e|born|also|or|also spelled|short for|stands?"
     r" for|meaning|auch|genannt|dit|llamad[oa])\b",
     re.IGNORECASE,
 )
-_CONNECTIVE = re.compile(
+_CONNECTIVE = lazy_pattern(
     "(?<=[가-힣]고)(?<![라다냐자]고)(?<!알고) |(?<=[가-힣]며) |(?<=지만) |(?<=는데)"
     " |(?<=ပြီး)|(?=ซึ่ง|แต่)|(?=ហើយ)|(?=ເຊິ່ງ)"
 )
 """Where a clause ends in scripts that set no comma there."""
-_ADVERB = re.compile(r"\w+(?:ly|mente|ment)", re.IGNORECASE)
-_ASIDE_BEHIND = re.compile(simplify_characters(joined_patterns("aside_behind")))
-_REJECTED_BEHIND = re.compile(
+_ADVERB = lazy_pattern(r"\w+(?:ly|mente|ment)", re.IGNORECASE)
+_ASIDE_BEHIND = lazy_pattern(simplify_characters(joined_patterns("aside_behind")))
+_REJECTED_BEHIND = lazy_pattern(
     simplify_characters(joined_patterns("rejected_behind")), re.IGNORECASE
 )
-_CORRECTED_BEHIND = re.compile(
+_CORRECTED_BEHIND = lazy_pattern(
     simplify_characters(joined_patterns("corrected_behind")), re.IGNORECASE
 )
-_MISTAKEN_BEFORE = re.compile(
+_MISTAKEN_BEFORE = lazy_pattern(
     rf"(?:{simplify_characters(joined_patterns('mistaken_before'))})$"
 )
-_DENIED_TWICE = re.compile(
+_DENIED_TWICE = lazy_pattern(
     simplify_characters(
         r"(?:오답|틀린|틀렸|잘못|과언|빼고|제외|말고)[^.?!]{0,12}(?:아니|아닙|없|않)|以外[^。"
         r"]{0,8}(?:ない|ありません|没有)|間違いありません"

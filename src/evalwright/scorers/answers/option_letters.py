@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
+from evalwright.core.lazy import lazy_pattern
 from evalwright.scorers.text.cues import cue_words, cues_of
 from evalwright.scorers.text.folded import fold_text
 from evalwright.scorers.text.marks import SPACELESS, alphabets, alternatives
@@ -34,7 +35,7 @@ _CIRCLED = {ord(char): f"({number})" for number, char in enumerate("①②③④
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 """Maps full-width letters, digits and signs to ASCII."""
 _ALIKE = str.maketrans("إآا", "أأأ")
-_DIGIT = re.compile(r"(?![0-9])\d")
+_DIGIT = lazy_pattern(r"(?![0-9])\d")
 _ROWS = [row for name, row in alphabets().items() if name != "latin"]
 _BLOCKS = [
     "\u0370-\u03ff",
@@ -61,21 +62,21 @@ _NATIVE = "|".join(
     for block in _BLOCKS
     if (letters := "".join(re.findall(f"[{block}]", "".join(_ROWS) + "абвгджзСاإآ")))
 )
-_ITEM = re.compile(
+_ITEM = lazy_pattern(
     r"(?<![A-Za-zÀ-ɏ0-9'’.])(?P<latin>[A-Z]|[a-z](?=[)）]))(?![A-Za-zÀ-ɏ0-9])(?!['’](?:s|re|m|ll"
     r"|ve|t|est)\b)"
     rf"|(?<![\d.,:/^+*=×-])(?P<number>[1-9])(?![\d/:^+*=×]|[.,]\d|\s?%)|(?P<native>{_NATIVE})"
 )
-_LOWER = re.compile(r"[\s(\"'*]*([a-z])(?:[.):]|\W*$)")
-_OPEN = re.compile(r"[\s(（\[【「\"'“‘<*]{0,4}$")
-_BRACKETED = re.compile(r"[(（\[【]\s?$")
-_CLOSED = re.compile(r"\s?[)）\]】]")
+_LOWER = lazy_pattern(r"[\s(\"'*]*([a-z])(?:[.):]|\W*$)")
+_OPEN = lazy_pattern(r"[\s(（\[【「\"'“‘<*]{0,4}$")
+_BRACKETED = lazy_pattern(r"[(（\[【]\s?$")
+_CLOSED = lazy_pattern(r"\s?[)）\]】]")
 _CAUSES = (
     "because|since|weil|denn|car|puisque|parce|porque|pois|pues|ya"
     " que|perché|karena|sebab|vì|bởi vì|потому|çünkü"
 )
 """Words that introduce a reason."""
-_DELIMITED = re.compile(
+_DELIMITED = lazy_pattern(
     r"[\"'”’」*]{0,2}(?:\s?[.):：\]）】、，,;。"
     rf"।။៖]|\s*(?:$|\n)|\s+[-–—=(]|\s+(?:{_CAUSES}|rather than|instead of|(?:and|but)"
     rf" not)(?![^\W_]))|\s?{_ENDING}|['’][a-zıü]{{1,4}}"
@@ -89,7 +90,7 @@ def _option_nouns(tables: tuple[str, ...], spaced: bool) -> str:
     return "|".join(sorted(set(nouns), key=lambda word: (-len(word), word)))
 
 
-_ENDLESS = re.compile(f"[{SPACELESS}가-힣]")
+_ENDLESS = lazy_pattern(f"[{SPACELESS}가-힣]")
 
 
 _IS = rf"(?:{alternatives('is')})"
@@ -99,48 +100,48 @@ _SMALL = (
 )
 _FILLED = rf"(?:{_SMALL}|{alternatives('option')}){{0,8}}$"
 _BEFORE, _CLAIMED = (
-    re.compile(
+    lazy_pattern(
         rf"(?:(?<![^\W_])(?:{_option_nouns(tables, True)})"
         rf"|{_option_nouns(tables, False)}){_FILLED}",
         re.IGNORECASE,
     )
     for tables in (("option",), ("label", "right", "choose"))
 )
-_BEHIND = re.compile(
+_BEHIND = lazy_pattern(
     rf"(?P<tie>[)）\]】.\"'”’*]{{0,3}}(?:['’][a-zıü]{{1,4}})?{_ENDING}?\s{{0,2}}{_IS}?)\s?(?:"
     rf"(?:{alternatives('article')}) )?"
     rf"(?:(?:{_option_nouns(('label', 'right', 'chosen'), True)})(?![^\W_])"
     rf"|{_option_nouns(('label', 'right', 'chosen'), False)})",
     re.IGNORECASE,
 )
-_WRONG = re.compile(
+_WRONG = lazy_pattern(
     rf"(?<![^\W_])(?:{alternatives('wrong', True)})(?![^\W_])|{alternatives('wrong', False)}"
     rf"|틀[렸린]|아(?:니(?!면)|[닌닙])",
     re.IGNORECASE,
 )
-_WRONG_LABEL = re.compile(
+_WRONG_LABEL = lazy_pattern(
     rf"(?<![^\W_])(?:{alternatives('wrong_label')})(?:\s?(?:은|는|は|是|is|are|ist|sind|est|sont|es"
     rf"|son|é|è|adalah|là))?[\s:：(（\[\"'*]*$",
     re.IGNORECASE,
 )
 """Words that call the option after them wrong: "오답: (A)", "Wrong answer: A"."""
-_WORDS = re.compile("[가-힣ぁ-ヿ]")
-_COUNTED = re.compile(r"[)）]?\s?(?:번|番|项|項|题)")
-_BECAUSE = re.compile(
+_WORDS = lazy_pattern("[가-힣ぁ-ヿ]")
+_COUNTED = lazy_pattern(r"[)）]?\s?(?:번|番|项|項|题)")
+_BECAUSE = lazy_pattern(
     rf"\b(?:{_CAUSES}|as|while)\b|因为|왜냐|เพราะ|[,;\n。，；]|\.\s",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"[.,;:!?\n。，；：、၊။។،؛।]")
-_POSTFIX = re.compile("[가-힣ぁ-ヿऀ-ॿ஀-௿]")
+_CLAUSE = lazy_pattern(r"[.,;:!?\n。，；：、၊။។،؛।]")
+_POSTFIX = lazy_pattern("[가-힣ぁ-ヿऀ-ॿ஀-௿]")
 """Scripts of languages whose negation follows what it negates."""
-_NO_NOUN = re.compile(
+_NO_NOUN = lazy_pattern(
     r"it\b|only|must|should|statement|c'est|es\b|è\b|é\b", re.IGNORECASE
 )
 """Words of those before an option that may also stand before any number."""
-_FILLING = re.compile(
+_FILLING = lazy_pattern(
     rf"{alternatives('option')}|{alternatives('article')}", re.IGNORECASE
 )
-_BEFORE_NEXT = re.compile(
+_BEFORE_NEXT = lazy_pattern(
     rf"{_FILLING.pattern}|(?<![^\W_])(?:{alternatives('is', True)})(?![^\W_])",
     re.IGNORECASE,
 )
@@ -149,12 +150,12 @@ _BESIDE = (
     r"[)）\]\"'*번]{0,3}\s?(?:[,、，"
     rf"/]\s?)?(?:(?:{alternatives('or')})\s?)?[(（\"'*]{{0,2}}"
 )
-_TOGETHER = re.compile(_BESIDE)
-_TWO = re.compile(rf"(?<![^\W_])([AI]){_BESIDE}(?=[A-Z](?![A-Za-z]))")
-_SENTENCE_START = re.compile(r"(?:^|[.!?:\n])\W*$")
+_TOGETHER = lazy_pattern(_BESIDE)
+_TWO = lazy_pattern(rf"(?<![^\W_])([AI]){_BESIDE}(?=[A-Z](?![A-Za-z]))")
+_SENTENCE_START = lazy_pattern(r"(?:^|[.!?:\n])\W*$")
 MAX_MENTIONS = 60
 MAX_READ_CHARS = 4000
-_NUMBER_ENDS = re.compile(
+_NUMBER_ENDS = lazy_pattern(
     r"\W*$|\s?[.,;:!?)\n。，]|\s+(?:is|because|since|as)\b", re.IGNORECASE
 )
 """What follows the number of an option in words.
@@ -207,7 +208,7 @@ _AMBIGUOUS = frozenset(
     ]
 )
 """Denials that mean something else in another language."""
-_CONTRASTED = re.compile(
+_CONTRASTED = lazy_pattern(
     rf"(?:(?<![^\W_])(?:{'|'.join(sorted(_CONTRASTS))}|rather|plutôt|là|not|nicht|pas|no|non"
     rf"|não|bukan|không"
     r" phải|rather than|instead"
@@ -215,18 +216,18 @@ _CONTRASTED = re.compile(
     re.IGNORECASE,
 )
 """Words before an "A" that is not an article: "but A", "it is A"."""
-_CLAUSE_START = re.compile(
+_CLAUSE_START = lazy_pattern(
     r"(?:^|[.,;:!?\n。，；：、"
     r"！？]|では(?:なく|ありません)て?|아니라|아니고|말고)[\s\"'“*(（]{0,3}$"
 )
-_ENDS_CLAUSE = re.compile(rf"[\"'”’)）*]{{0,3}}(?:[.。!！]?\s*(?:$|\n)|\s?{_ENDING})")
+_ENDS_CLAUSE = lazy_pattern(rf"[\"'”’)）*]{{0,3}}(?:[.。!！]?\s*(?:$|\n)|\s?{_ENDING})")
 """What follows a letter that is a whole sentence, unlike a letter that labels a line of a list."""
-_SENTENCE_END = re.compile(r"[.,;!?\n。，；！？]")
-_LABEL_SIGN = re.compile(
+_SENTENCE_END = lazy_pattern(r"[.,;!?\n。，；！？]")
+_LABEL_SIGN = lazy_pattern(
     r"[\"'”*]{0,2}(?P<sign>[.。:：)）\]]|\s+[—–-](?=\s))[\"'”*]{0,2}\s*"
 )
 """The sign between a letter that is given as the answer and a sentence after it."""
-_DIRECTLY = re.compile(rf"(?:{alternatives('is')}|[\W_]){{0,4}}", re.IGNORECASE)
+_DIRECTLY = lazy_pattern(rf"(?:{alternatives('is')}|[\W_]){{0,4}}", re.IGNORECASE)
 """What may stand between a letter and a word that calls it wrong, if only that letter is meant."""
 LONE, NAMED, CLAIMED, OPENS = range(4)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from evalwright.core.lazy import lazy_pattern
 from evalwright.scorers.text.cues import months
 from evalwright.scorers.text.han_numerals import read_numerals
 from evalwright.scorers.text.tokens import Words, word_list, word_set
@@ -97,10 +98,10 @@ Groups: `first` and `second` are day and month in either order, `name` is a mont
 year without its century. To read another form, add a line with its groups.
 """
 _PATTERNS = tuple(
-    re.compile(rf"(?<![{_LETTERS}\d_.,/-]){form}", re.IGNORECASE)
+    lazy_pattern(rf"(?<![{_LETTERS}\d_.,/-]){form}", re.IGNORECASE)
     for form in _DATE_FORMS.values()
 )
-_LONE_YEAR = re.compile(
+_LONE_YEAR = lazy_pattern(
     rf"(?<![{_LETTERS}\d_.,:/-])"
     rf"(?:{_YEAR}(?![{_LETTERS}\d]|[.,:/]\d|-\d)|(?<!\d){_SHORT_YEAR})"
 )
@@ -117,18 +118,18 @@ _ERA_BEGINS = {
 _HAN = "〇零一二三四五六七八九十"
 _MONTHS_IN_WORDS = {"시": "십", "유": "육"}
 """Korean numbers of months that sound different from the numbers: "시월" October, "유월" June."""
-_SPELLED = re.compile(
+_SPELLED = lazy_pattern(
     rf"(?P<era>{'|'.join(_ERA_BEGINS)})\s?(?P<number>元|\d{{1,3}}|[{_HAN}]{{1,4}})(?=年)"
     rf"|(?P<han>[{_HAN}]{{1,4}})(?=[年月日号])|(?<![가-힣])(?P<month>[시유])(?=월"
     r" ?(?:\d|[일이삼사오육칠팔구십]))|(?<![가-힣])"
     r"(?P<hangul>[영공일이삼사오육칠팔구십백천]{1,9})(?="
     r" ?[년월일])"
 )
-_ARABIC_ERA = re.compile(r"(?<=\d)م(?!\w)")
+_ARABIC_ERA = lazy_pattern(r"(?<=\d)م(?!\w)")
 BUDDHIST_YEARS = range(2300, 2700)
 BUDDHIST_OFFSET = 543
 """Years of the Thai era count from 543 BC."""
-_HINT = re.compile(
+_HINT = lazy_pattern(
     r"\d\s?[-/.]\s?\d{1,2}\s?[-/.]|\d{4}\s?[-/.]\s?\d|\d\s?[年년]|\d/[12]\d"
 )
 """Matches where there may be a date without a month's name.
@@ -143,14 +144,14 @@ MAX_WORDS_BETWEEN = 5
 """Words between a year and the day that it belongs to: "15 April of the same year, 1912"."""
 MAX_CHARS_BETWEEN = 60
 """Enough for so many words, and a bound on the work."""
-_SENTENCE_END = re.compile(r"[.!?]\s+(?=[^\Wa-zà-ÿа-я])|[。！？]")
+_SENTENCE_END = lazy_pattern(r"[.!?]\s+(?=[^\Wa-zà-ÿа-я])|[。！？]")
 """The end of a sentence: an abbreviation, "Oct. of that year", has small letters behind it."""
-_WEEKDAY_OR_ERA = re.compile(
+_WEEKDAY_OR_ERA = lazy_pattern(
     r"^(?:on |in )?(?:the )?"
     r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?(?:the )?|พ\.ศ\. ?|ค\.ศ\. ?",
     re.IGNORECASE,
 )
-_WORD_FOR_YEAR = re.compile(r"(?<=\d) ?(?:r|roku|г|года?|р|року)$", re.IGNORECASE)
+_WORD_FOR_YEAR = lazy_pattern(r"(?<=\d) ?(?:r|roku|г|года?|р|року)$", re.IGNORECASE)
 """The Polish, Russian or Ukrainian word after a year: "3 maja 1997 r."."""
 DAYS_IN_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 

@@ -13,6 +13,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
+from evalwright.core.lazy import lazy_pattern
 from evalwright.scorers.text.han_numerals import DIGITS, MYRIADS, PLACES, read_numerals
 from evalwright.scorers.text.marks import SPACELESS
 from evalwright.scorers.text.tokens import fold, word_list, word_set
@@ -47,23 +48,27 @@ _PARTS = {
     for below, names in number_table("parts").items()
     for name in names.split()
 }
-_PART = re.compile(
+_PART = lazy_pattern(
     r"(?:([ -](?:and|et|y|e|und)[ -])(?:an? |un |una )?|[ -])([^\W\d_]+)"
 )
-_POINT = re.compile(rf"[ -]point((?:[ -](?:{'|'.join(_ONES[:10])}))+)(?!\w)")
-_WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|'(?=[а-яіїє])|[\u0900-\u0dff\u0e30-\u0e4f])*")
-_GAP = re.compile(r"[ -]{0,2}|[ -](?:and|und|y|e|et|na|og|och|i|și|va|lẻ|linh)[ -]|, ")
-_AFTER = re.compile(r"[ -](?:(?:and|et|y|e|und) )?([^\W\d_]{2,30})")
-_BEFORE = re.compile(r"([^\W\d_]{3,30})(?: (?:and|et|y|e|und))?[ -]$")
+_POINT = lazy_pattern(rf"[ -]point((?:[ -](?:{'|'.join(_ONES[:10])}))+)(?!\w)")
+_WORD = lazy_pattern(
+    r"[^\W\d_](?:[^\W\d_]|'(?=[а-яіїє])|[\u0900-\u0dff\u0e30-\u0e4f])*"
+)
+_GAP = lazy_pattern(
+    r"[ -]{0,2}|[ -](?:and|und|y|e|et|na|og|och|i|și|va|lẻ|linh)[ -]|, "
+)
+_AFTER = lazy_pattern(r"[ -](?:(?:and|et|y|e|und) )?([^\W\d_]{2,30})")
+_BEFORE = lazy_pattern(r"([^\W\d_]{3,30})(?: (?:and|et|y|e|und))?[ -]$")
 _GOES_ON = word_set(
     "komma virgule coma virgula point nonante septante huitante octante", *_PARTS
 )
 
 _SIGNS = "".join((*DIGITS, *PLACES, *MYRIADS))
-_CHARACTERS = re.compile(f"[{_SIGNS}]+(?:(?<=[만억조]) [{_SIGNS}]+)*")
-_RATIO = re.compile(r"分之|分の|분의 ?")
+_CHARACTERS = lazy_pattern(f"[{_SIGNS}]+(?:(?<=[만억조]) [{_SIGNS}]+)*")
+_RATIO = lazy_pattern(r"分之|分の|분의 ?")
 _COUNTED = "个個年人天月日本次万亿种座米克公厘分斤百篇位名只条で点個つ匹頭冊枚階歳岁歲层張张辆隻台"
-_KOREAN_COUNTED = re.compile(
+_KOREAN_COUNTED = lazy_pattern(
     r"\s?(?:개|명|년|원|도|층|회|초|분|시간|일|미터|센|킬|그램|살|번|권|마리|곳|가지|위|점|장"
     r"|대|입니다|이다|이에요|이며|이고|이지|이요|이라|\W|$)"
 )
@@ -88,23 +93,23 @@ _NATIVE_COUNTED = (
     r"(?=\s?(?:개|명|마리|살|번|가지|곳|달|시간|권|장|대|병|잔|그루|송이|켤레|쌍|사람|째)"
     r"|(?:입니다|이다|이에요|예요|이요|이고|이며|이지요|이죠)|[\s.,]|$)"
 )
-_NATIVE_RUN = re.compile(
+_NATIVE_RUN = lazy_pattern(
     rf"(?<![가-힣\d])(?:({'|'.join(_NATIVE_TENS)})"
     rf" ?)?({'|'.join(_NATIVE_ONES)}){_NATIVE_COUNTED}"
     rf"|(?<![가-힣])({'|'.join(_NATIVE_TENS)}){_NATIVE_COUNTED}|(?<![가-힣])(첫)(?="
     r" ?번째|째)"
 )
-_COPULA_BEHIND = re.compile(r"이(?=다(?![가-힣])|에요|며|고|지|요|라)")
+_COPULA_BEHIND = lazy_pattern(r"이(?=다(?![가-힣])|에요|며|고|지|요|라)")
 """The copula of a number in words, which begins like the word for two.
 
 "사십이다" is 40, "사십이이다" 42.
 """
-_KOREAN_POINT = re.compile(
+_KOREAN_POINT = lazy_pattern(
     r"(?<![가-힣])([영공일이삼사오육칠팔구십백천]+)점([영공일이삼사오육칠팔구]+?)"
     r"(?=\s|$|[.,]|이다(?![가-힣])|다(?![가-힣])|입니다|이에요|퍼센트|도|미터|초|배)"
 )
 """A decimal in words: "영점오"."""
-_LONE_DIGIT = re.compile(
+_LONE_DIGIT = lazy_pattern(
     r"[삼오구] (?:개|명|권|원|번|층|회|위|점|장|대|마리)|[일이삼사오구](?:층|개월)"
 )
 """A single Korean digit that is not another word, by what follows it."""

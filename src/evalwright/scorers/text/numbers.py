@@ -15,6 +15,7 @@ from decimal import Decimal, localcontext
 from functools import lru_cache
 from math import prod
 
+from evalwright.core.lazy import lazy_pattern
 from evalwright.scorers.text.number_words import find_number_words
 from evalwright.scorers.text.tokens import word_set
 from evalwright.scorers.text.units import (
@@ -27,34 +28,34 @@ from evalwright.scorers.text.units import (
     unit_after,
 )
 
-_DIGITS = re.compile(
+_DIGITS = lazy_pattern(
     r"(?<![A-Za-zÀ-ɏЀ-ӿ\d_.,/^√])(?<!\^[-−])"
     r"(?:(?P<spaced>\d{1,3}(?:["
     r" '_]\d{3}){1,6}(?![\d'_])(?:[.,]\d{1,20}(?!\d))?)|\d{1,40}(?:[.,_']\d{1,40}){0,12}"
     r"|\.\d{1,30})"
 )
-_CURRENCY = re.compile(r"(?<![^\W_])(?:Rp|RM|Rs|Tsh|Ksh|TSh|KSh)\.? ?(?=\d)")
+_CURRENCY = lazy_pattern(r"(?<![^\W_])(?:Rp|RM|Rs|Tsh|Ksh|TSh|KSh)\.? ?(?=\d)")
 """Currencies whose letters are written together with the digits."""
-_POWER = re.compile(
+_POWER = lazy_pattern(
     r"\s?[×x*·]\s?10\s?(?:\^|\*\*)\s?\(?([-+−]?\d{1,3})\)?|[eE]([-+]?\d{1,3})(?![\w.])"
 )
-_OF_TEN = re.compile(r"\s?(?:\^|\*\*)\s?\(?([-+−]?\d{1,3})\)?")
-_FRACTION = re.compile(
+_OF_TEN = lazy_pattern(r"\s?(?:\^|\*\*)\s?\(?([-+−]?\d{1,3})\)?")
+_FRACTION = lazy_pattern(
     r"\s?/\s?([1-9]\d{0,5})(?![\d.,]*\d|[A-Za-zÀ-ӿ_]|/)|分の([1-9]\d{0,3})|분의"
     r" ?([1-9]\d{0,3})"
 )
-_MIXED = re.compile(r"[ ](\d{1,3})\s?/\s?([1-9]\d{0,3})(?![\d/])")
-_MIXED_KOREAN = re.compile(r"[와과] ?([1-9]\d{0,3})분의 ?([1-9]\d{0,3})(?!\d)")
-_ORDINAL = re.compile(r"(?:st|nd|rd|th|º|ª|er|ème|-м|-й|-го)(?!\w)")
-_UNCERTAINTY = re.compile(r"\s?±\s?\d{1,9}(?:[.,]\d{1,9})?(?!\d)")
-_NO_NUMBER = re.compile(r"√|[A-Z][A-Z0-9](?![a-z])|[A-Z]\d|\s?/\s?0(?![\d.])")
+_MIXED = lazy_pattern(r"[ ](\d{1,3})\s?/\s?([1-9]\d{0,3})(?![\d/])")
+_MIXED_KOREAN = lazy_pattern(r"[와과] ?([1-9]\d{0,3})분의 ?([1-9]\d{0,3})(?!\d)")
+_ORDINAL = lazy_pattern(r"(?:st|nd|rd|th|º|ª|er|ème|-м|-й|-го)(?!\w)")
+_UNCERTAINTY = lazy_pattern(r"\s?±\s?\d{1,9}(?:[.,]\d{1,9})?(?!\d)")
+_NO_NUMBER = lazy_pattern(r"√|[A-Z][A-Z0-9](?![a-z])|[A-Z]\d|\s?/\s?0(?![\d.])")
 """Text after digits that makes them part of something else ("3D5", "KM3NeT", "1/0")."""
-_MINUS = re.compile(
+_MINUS = lazy_pattern(
     r"(?:^|[\s(=:≈~,])[-−]\s?$|(?:\b(?:minus|negative|moins|menos|meno|min|âm|минус)|负|零下|氷点下"
     r"|マイナス|영하|ลบ)\s?$",
     re.IGNORECASE,
 )
-_BELOW_ZERO = re.compile(
+_BELOW_ZERO = lazy_pattern(
     r"\s?(?:below (?:zero|freezing)|unter null|sous zéro|bajo cero|sotto zero|abaixo de"
     r" zero)",
     re.IGNORECASE,
@@ -64,7 +65,7 @@ MAGNITUDES = {
     for power, words in number_table("magnitudes").items()
     for word in words.split()
 }
-_MAGNITUDE_WORD = re.compile(
+_MAGNITUDE_WORD = lazy_pattern(
     r"[ -]?([^\W\d_](?:[^\W\d_]|[\u0900-\u0dff\u0e00-\u0eff]){0,12})"
 )
 _PLACES = {
@@ -79,44 +80,44 @@ _PLACES = {
     }.items()
     for char in chars
 }
-_MYRIADS = re.compile(
+_MYRIADS = lazy_pattern(
     r" ?(?:[百백]?[万萬만亿億억兆조]|[천千](?:(?![가-힣米克瓦])|(?=원|명|톤|달러))"
     r"|[천千百백][万萬만亿億억])(?:"
     r" ?\d{1,4}(?:,\d{3})? ?[十십百백千천]?[万萬만亿億억]?(?![\d.]))*"
 )
-_MYRIAD_STEP = re.compile(r" ?(\d[\d,]*)? ?([十십百백千천]*)([万萬만亿億억兆조]?)")
+_MYRIAD_STEP = lazy_pattern(r" ?(\d[\d,]*)? ?([十십百백千천]*)([万萬만亿億억兆조]?)")
 _ABBREVIATED = word_set("mio mrd mln тыс млн млрд tys")
 _DECIMAL_COMMA = word_set(
     "de es fr it pt nl id vi tr pl ru uk sv da no nb fi cs sk el ro hu bg sr hr sl ca"
 )
-_MONEY = re.compile(r"(?:[$€£]|(?<!\w)(?:usd|eur|gbp))\s?$", re.IGNORECASE)
-_PAIRS = re.compile(
+_MONEY = lazy_pattern(r"(?:[$€£]|(?<!\w)(?:usd|eur|gbp))\s?$", re.IGNORECASE)
+_PAIRS = lazy_pattern(
     r"\s?(?:pairs?|couples?|paare?|paires?|pares|paia|пар)(?!\w)", re.IGNORECASE
 )
 _BESIDE = {
     name: f"(?:{'|'.join(lines)})" for name, lines in number_table("beside").items()
 }
-_RANGE = re.compile(rf"\s?{_BESIDE['range']}\s?[$€£]?|\s?±\s?", re.IGNORECASE)
-_COUNTED_RANGE = re.compile(
+_RANGE = lazy_pattern(rf"\s?{_BESIDE['range']}\s?[$€£]?|\s?±\s?", re.IGNORECASE)
+_COUNTED_RANGE = lazy_pattern(
     r"[-–~～]|또는|아니면|혹은|이?나|または|もしくは|か|或者?|还是|至|到|から"
 )
 """Text between two numbers that makes them a range although the first has its counter.
 
 "5개에서 2개" is not a range: it takes two from five.
 """
-_BOUND = re.compile(
+_BOUND = lazy_pattern(
     rf"(?:(?<!\w)(?=\w)|(?=\W)|(?=[\u0e00-\uffff])){_BESIDE['bound']}\s?[$€£~]?$",
     re.IGNORECASE,
 )
-_BOUND_AFTER = re.compile(rf"\s?{_BESIDE['bound_after']}|:\d", re.IGNORECASE)
-ABOUT = re.compile(
+_BOUND_AFTER = lazy_pattern(rf"\s?{_BESIDE['bound_after']}|:\d", re.IGNORECASE)
+ABOUT = lazy_pattern(
     rf"(?:(?<!\w)(?=\w)|(?=\W)|(?=[\u0e00-\uffff])){_BESIDE['about']}(?: the|"
     r" of)?\s?[$€£]?$",
     re.IGNORECASE,
 )
-_ABOUT_AFTER = re.compile(rf"\s?{_BESIDE['about_after']}", re.IGNORECASE)
-_JOINS = re.compile(r",? (?:and |und |et |y |e )?|\s?")
-_POINTS = re.compile(
+_ABOUT_AFTER = lazy_pattern(rf"\s?{_BESIDE['about_after']}", re.IGNORECASE)
+_JOINS = lazy_pattern(r",? (?:and |und |et |y |e )?|\s?")
+_POINTS = lazy_pattern(
     r"\s?(?:포인트|ポイント|个百分点|p(?![A-Za-z])|points?(?![a-z]))", re.IGNORECASE
 )
 _PERCENTAGE_POINT = Unit(Decimal(1), (("percentage_point", 1),))
@@ -132,8 +133,8 @@ _DAYS_IN_WORDS = {
     "보름": 15,
 }
 """Korean words for a number of days; not "하루", which is also "a day" as in "twice a day"."""
-_DAYS = re.compile(rf"(?<![가-힣])({'|'.join(_DAYS_IN_WORDS)})(?!달)")
-_HALF = re.compile(r"\s?(?:반(?![가-힣])|반(?=입니다|이다|이에요)|半)")
+_DAYS = lazy_pattern(rf"(?<![가-힣])({'|'.join(_DAYS_IN_WORDS)})(?!달)")
+_HALF = lazy_pattern(r"\s?(?:반(?![가-힣])|반(?=입니다|이다|이에요)|半)")
 _HALVED = ((("time", 1),), (("year", 1),))
 _PI = Decimal("3.14159265358979323846264338327950288")
 

@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from evalwright.core.lazy import lazy_pattern
+
 _PREFIXES = {
     "k": 3,
     "M": 6,
@@ -41,7 +43,7 @@ _LONG_PREFIXES = {
     "deci": -1,
     "hecto": 2,
 }
-_WORD = re.compile(
+_WORD = lazy_pattern(
     r"[ -]?(?:(?P<power>square|sq|quadrat|cubic|kubik|平方|立方|제곱|세제곱|ตาราง|квадратн\w{2,4}"
     r"|кубическ\w{2,4}|vierkante|kubieke)["
     r" -]?)?"
@@ -51,12 +53,12 @@ _WORD = re.compile(
     r"|cúbic[oa]s?|cub[io]|khối|kubik)(?!\w))?",
     re.IGNORECASE,
 )
-_SECOND = re.compile(r"[ -]([^\W\d_]{1,16})")
-_PER = re.compile(
+_SECOND = lazy_pattern(r"[ -]([^\W\d_]{1,16})")
+_PER = lazy_pattern(
     r"\s?/\s?| per (?:an? )?| pro | par | por | al? (?=s |ora)| an?"
     r" (?=hour|minute|second|day|year)| à l'| в | за "
 )
-_SPACELESS = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_SPACELESS = lazy_pattern(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 Dimensions = tuple[tuple[str, int], ...]
 PERCENT: Dimensions = (("percent", 1),)

@@ -26,6 +26,7 @@ from evalwright.core.errors import (
     OutOfReach,
     cause_of,
 )
+from evalwright.core.file_hashes import hash_file
 from evalwright.core.private import check_ordinary, home_folder, private_folder
 from evalwright.tasks.datasets.formats import read_rows
 from evalwright.tasks.datasets.hub import hub_libraries, not_here
@@ -202,14 +203,12 @@ def _copy_of_rows(name: str, rows: Any, most: float = math.inf) -> Path:
 
 
 def _hash_of_file(path: Path, *blocks: str) -> str:
-    digest = hashlib.blake2b(json.dumps([*blocks, _VERSION]).encode(), digest_size=12)
     unread = failing_as(
         DatasetError, f"The data file '{shown_path(path)}' cannot be read"
     )
-    with unread, check_ordinary(path).open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
+    with unread:
+        prefix = json.dumps([*blocks, _VERSION])
+        return hash_file(path, prefix=prefix, digest_size=12)
 
 
 def _is_here(repository: str) -> bool:

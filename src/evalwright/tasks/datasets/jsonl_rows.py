@@ -15,6 +15,8 @@ import os
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
@@ -22,6 +24,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from evalwright.core.errors import DatasetError
+from evalwright.core.file_hashes import file_state, note_hash, noted_hash
 from evalwright.core.private import LONGEST_LINE
 from evalwright.tasks.safe_files import failing_as
 from evalwright.tasks.yaml_files import kind_of, shown_path
@@ -57,6 +60,11 @@ class FileSource:
     def content(self) -> str:
         """Return the hash of the file's content, computed once, while its lines are read or now."""
         if not self._content:
+            with failing_as(
+                DatasetError, f"The data file '{self.label}' cannot be read"
+            ):
+                self._content = noted_hash(self.path)
+        if not self._content:
             for _ in self._chunks():
                 pass
         return self._content
@@ -67,10 +75,13 @@ class FileSource:
         handle = self._open()
         with os.fdopen(handle, "rb", buffering=0) as file:
             self._stamp = _stamp(handle)
+            state = file_state(self.path)
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
                 yield chunk
         self._content = digest.hexdigest()
+        with suppress(OSError):
+            note_hash(self.path, state, self._content)
 
     def read(self, offset: int, length: int) -> bytes:
         """Read `length` bytes from `offset`.
@@ -87,17 +98,17 @@ class FileSource:
         return os.pread(self._handle, length, offset)
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yield every line with the offset of its first byte."""
+        """Yield every line, without its line feed, with the offset of its first byte."""
         offset = 0
         chunks: list[bytes] = []
         for chunk in self._chunks():
             *complete, remainder = chunk.split(b"\n")
             for line in complete:
-                chunks.append(line)
-                full = b"".join((*chunks, b"\n"))
-                chunks.clear()
-                yield offset, full
-                offset += len(full)
+                if chunks:
+                    line = b"".join((*chunks, line))
+                    chunks.clear()
+                yield offset, line
+                offset += len(line) + 1
             if remainder:
                 chunks.append(remainder)
                 if len(chunks) * _CHUNK > LONGEST_LINE:
@@ -163,11 +174,37 @@ class InlineSource:
     def lines(self) -> Iterator[tuple[int, bytes]]:
         offset = 0
         for length in self._lengths:
-            yield offset, self._data[offset : offset + length]
+            yield offset, self._data[offset : offset + length - 1]
             offset += length
 
 
 Source = FileSource | InlineSource
+
+
+@dataclass(slots=True)
+class ScannedLine:
+    """Where a scan is in a source.
+
+    Attributes:
+        label: the source's name in errors.
+        row_number: counts lines that are not blank, from 1.
+        line_number: counts all lines, from 1.
+        offset: that of the row's first byte.
+        length: bytes of the row.
+    """
+
+    label: str
+    row_number: int = 0
+    line_number: int = 0
+    offset: int = 0
+    length: int = 0
+
+    def place(self) -> str:
+        """Return "file, row 1,234", with the line's number if that is another."""
+        place = f"{self.label}, row {self.row_number:,}"
+        if self.line_number == self.row_number:
+            return place
+        return f"{place} (line {self.line_number:,})"
 
 
 class Rows:
@@ -188,6 +225,7 @@ class Rows:
         self._offsets = array("Q")
         self._lengths = array("I")
         self._starts: list[int] = []
+        self._scanned = ScannedLine("")
         self.total = 0
 
     def __len__(self) -> int:
@@ -198,11 +236,13 @@ class Rows:
         source = self.sources[source_index]
         line = source.read(self._offsets[index], self._lengths[index])
         try:
-            row: Row = json.loads(line)
-        except ValueError:
+            row = _parse_quickly(line.decode(), is_copy=True)
+        except UnicodeDecodeError:
+            row = None
+        if row is None:
             raise DatasetError(
                 f"{source.label}: the file changed during the run; run again."
-            ) from None
+            )
         return {**self.added[source_index], **row} if self.added else row
 
     @property
@@ -213,44 +253,58 @@ class Rows:
 
     def scan(
         self, skip: Callable[[bytes], bool] | None = None
-    ) -> Iterator[tuple[Row, bytes, str, Callable[[], None]]]:
-        """Read everything once: yield (row, its line, "file, row 1,234", keep).
+    ) -> Iterator[tuple[Row, bytes]]:
+        """Read everything once: yield every row with its line.
 
-        Calling `keep()` makes it one of these rows. `skip` may drop a line unread.
+        Until the next one is read, `keep` makes a row one of these rows, and `place` names it.
+        `skip` may drop a line unread.
 
         Raises:
             DatasetError: a line is not a JSON object; the message has file and row.
         """
         for source_index, source in enumerate(self.sources):
             self._starts.append(len(self._offsets))
-            number = 0
-            for line_number, (offset, raw) in enumerate(source.lines(), 1):
-                if offset == 0:
-                    offset, raw = _without_bom(raw, source.label)
-                line = raw.strip()
-                if not line:
-                    continue
-                number += 1
-                self.total += 1
-                if skip is not None and skip(line):
-                    continue
-                where = f"{source.label}, row {number:,}"
-                if line_number != number:
-                    where = f"{where} (line {line_number:,})"
-                row = parse(
-                    line,
-                    where,
-                    is_copy=isinstance(source, FileSource) and source.is_copy,
-                )
-                if self.added:
-                    row = {**self.added[source_index], **row}
-                start = offset + raw.index(line[:1]) if raw[:1] != line[:1] else offset
+            self._scanned = ScannedLine(source.label)
+            added = self.added[source_index] if self.added else {}
+            yield from self._scan_source(source, self._scanned, added, skip)
 
-                def keep(start: int = start, length: int = len(line)) -> None:
-                    self._offsets.append(start)
-                    self._lengths.append(length)
+    def _scan_source(
+        self,
+        source: Source,
+        scanned: ScannedLine,
+        added: Mapping[str, Any],
+        skip: Callable[[bytes], bool] | None,
+    ) -> Iterator[tuple[Row, bytes]]:
+        """Scan one source; `scanned` is kept at its current line."""
+        is_copy = isinstance(source, FileSource) and source.is_copy
+        place = scanned.place
+        for line_number, (offset, raw) in enumerate(source.lines(), 1):
+            if offset == 0:
+                offset, raw = _without_bom(raw, source.label)
+            line = raw.strip()
+            if not line:
+                continue
+            scanned.line_number = line_number
+            scanned.row_number += 1
+            self.total += 1
+            if skip is not None and skip(line):
+                continue
+            length = len(line)
+            if length != len(raw):
+                offset += raw.index(line[:1])
+            scanned.offset = offset
+            scanned.length = length
+            row = parse(line, place, is_copy)
+            yield {**added, **row} if added else row, line
 
-                yield row, line, where, keep
+    def keep(self) -> None:
+        """Make the row that `scan` yielded last one of these rows."""
+        self._offsets.append(self._scanned.offset)
+        self._lengths.append(self._scanned.length)
+
+    def place(self) -> str:
+        """Return "file, row 1,234" of the row that `scan` yielded last, for errors."""
+        return self._scanned.place()
 
     def where(self, index: int) -> str:
         """Return "file, row 1,234" of a kept row, for errors: it reads the file up to that row."""
@@ -260,7 +314,7 @@ class Rows:
         for offset, line in source.lines():
             if line.strip(_BOM + b" \t\r\n"):
                 number += 1
-            if offset + len(line) > target:
+            if offset + len(line) >= target:
                 break
         return f"{source.label}, row {number:,}"
 
@@ -298,7 +352,7 @@ class Rows:
 def as_json(row: Row, where: str) -> bytes:
     """Encode a row as a line of JSONL. Times become ISO 8601, bytes base64, decimals text."""
     try:
-        return json.dumps(row, ensure_ascii=False, default=_plain).encode() + b"\n"
+        return _ENCODER.encode(row).encode() + b"\n"
     except (TypeError, ValueError) as error:
         raise DatasetError(
             f"{where}: the row cannot be kept as JSON: {error}."
@@ -313,6 +367,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Decimal):
         return str(value)
     raise TypeError(f"{type(value).__name__} cannot be stored as JSON")
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=_plain)
 
 
 class NotData(ValueError):
@@ -353,44 +410,76 @@ Raises NotData for what Python alone would accept: NaN, 1e999, a repeated key.
 """
 
 
-def parse(line: bytes, where: str, *, is_copy: bool = False) -> Row:
+_LENIENT = json.JSONDecoder()
+_LAST_KEY_WINS = json.JSONDecoder(parse_float=_finite, parse_constant=_no_constant)
+"""Like DECODER, except that the last of repeated keys wins."""
+
+
+def _parse_quickly(text: str, *, is_copy: bool) -> Row | None:
+    """Parse a row as DECODER does, if it is flat and has no colon but those after its keys.
+
+    A key of a JSON object is followed by a colon. So if a text has as many colons as the parsed row
+    has keys, none is repeated, and looking at each pair can be left out.
+
+    Returns:
+        The row; None if it must be parsed by DECODER, or is broken.
+    """
+    try:
+        row, end = (_LENIENT if is_copy else _LAST_KEY_WINS).raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    if end != len(text) or type(row) is not dict:
+        return None
+    if is_copy or text.count(":") == len(row):
+        parsed: Row = row
+        return parsed
+    return None
+
+
+def parse(line: bytes, place: Callable[[], str], is_copy: bool = False) -> Row:
     """Parse one line as a row.
 
-    `is_copy` says that it was written here, from a table that may have NaN.
+    Args:
+        line: the line, without white space around it.
+        place: returns which row it is, for errors.
+        is_copy: whether it was written here, from a table that may have NaN.
 
     Raises:
         DatasetError: the line is not a row; the message says what is wrong.
     """
+    row: Any = None
     try:
         text = line.decode()
-        row = json.loads(text) if is_copy else DECODER.decode(text)
+        row = _parse_quickly(text, is_copy=is_copy)
+        if row is None:
+            row = json.loads(text) if is_copy else DECODER.decode(text)
     except NotData as error:
-        raise DatasetError(f"{where}: this line is no row: {error}.") from None
+        raise DatasetError(f"{place()}: this line is no row: {error}.") from None
     except UnicodeDecodeError as error:
         raise DatasetError(
-            f"{where}: byte {error.start + 1} of the line is not UTF-8 text; save the"
+            f"{place()}: byte {error.start + 1} of the line is not UTF-8 text; save the"
             " file as UTF-8."
         ) from None
     except json.JSONDecodeError as error:
         raise DatasetError(
-            f"{where}: this line is not JSON: {error.msg[0].lower()}{error.msg[1:]} at"
+            f"{place()}: this line is not JSON: {error.msg[0].lower()}{error.msg[1:]} at"
             f" character {error.colno}."
         ) from None
     except (ValueError, RecursionError):
         raise DatasetError(
-            f"{where}: this line has a number or a nesting that is too large to read."
+            f"{place()}: this line has a number or a nesting that is too large to read."
         ) from None
     if not isinstance(row, dict):
         raise DatasetError(
-            f'{where}: a row must be an object of columns ({{"question": ...}}), not'
+            f'{place()}: a row must be an object of columns ({{"question": ...}}), not'
             f" {kind_of(row)}."
         )
-    if b"\\ud" in line or b"\\uD" in line:
+    if b"\\" in line and (b"\\ud" in line or b"\\uD" in line):
         try:
             json.dumps(row, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             raise DatasetError(
-                f"{where}: the text has half of a surrogate pair (\\ud8xx without its"
+                f"{place()}: the text has half of a surrogate pair (\\ud8xx without its"
                 " partner)."
             ) from None
     return row

@@ -115,7 +115,7 @@ def file_rows(path: Path) -> Iterator[Row]:
             f"The data file '{shown_path(path)}' ends in none of {', '.join(SUFFIXES)}."
         )
     if kind == "jsonl":
-        return (row for row, *_ in Rows([file_source(path)]).scan())
+        return (row for row, _ in Rows([file_source(path)]).scan())
     return (row for _, row in read_rows(path, kind))
 
 
@@ -256,14 +256,14 @@ class Filter:
     def __bool__(self) -> bool:
         return bool(self._columns or self._parts or self._conditions)
 
-    def wants(self, row: Row, where: str) -> bool:
-        """Return whether to keep a row; `where` names it in errors."""
+    def wants(self, row: Row, place: Callable[[], str]) -> bool:
+        """Return whether to keep a row; `place` returns which it is, for errors."""
         for name, values in self._columns:
-            cells = _cells(_column(row, name, where, self._at))
+            cells = _cells(_column(row, name, place, self._at))
             if not any(_same(cell, allowed) for cell in cells for allowed in values):
                 return False
         for name, substrings in self._parts:
-            cells = _cells(_column(row, name, where, self._at))
+            cells = _cells(_column(row, name, place, self._at))
             if not any(
                 substring in str(cell).casefold()
                 for cell in cells
@@ -282,7 +282,7 @@ class Filter:
                     else str(error)
                 )
                 raise DatasetError(
-                    f"{where}: `where` ({self._at}) cannot be decided: {reason}."
+                    f"{place()}: `where` ({self._at}) cannot be decided: {reason}."
                 ) from None
         return True
 
@@ -317,14 +317,14 @@ def _condition(
         raise document.error(at, f"{error}.") from None
 
 
-def _column(row: Row, name: str, where: str, at: str) -> Any:
+def _column(row: Row, name: str, place: Callable[[], str], at: str) -> Any:
     if name in row:
         return row[name]
     value: Any = row
     for step in name.split("."):
         if not isinstance(value, Mapping) or step not in value:
             raise DatasetError(
-                f"{where}: `where` ({at}): {templates.missing_column(name, row)}."
+                f"{place()}: `where` ({at}): {templates.missing_column(name, row)}."
             )
         value = value[step]
     return value

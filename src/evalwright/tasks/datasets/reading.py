@@ -48,13 +48,13 @@ class DatasetRows(Sequence[Row]):
     ) -> None:
         self._rows = Rows(sources)
         self._places = array("Q")
-        for place, (row, _, where, take) in enumerate(islice(self._rows.scan(), first)):
+        for place, (row, _) in enumerate(islice(self._rows.scan(), first)):
             try:
                 is_kept = keep is None or keep(row)
             except TemplateError as error:
-                raise DatasetError(f"{where}: {error}.") from None
+                raise DatasetError(f"{self._rows.place()}: {error}.") from None
             if is_kept:
-                take()
+                self._rows.keep()
                 self._places.append(place)
 
     def __len__(self) -> int:

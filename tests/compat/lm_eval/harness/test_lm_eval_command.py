@@ -476,8 +476,18 @@ def test_arguments_of_several_devices() -> None:
             ConfigurationError, match=rf"{name}=.* is not supported.*local-completions"
         ):
             of(**{name: 2})
-    with pytest.raises(ConfigurationError, match=r"tp_plan=.*parallelize=True"):
+    with pytest.raises(ConfigurationError, match=r"tp_plan=.*devices=all has a copy"):
         of(tp_plan="auto")
+    # What it does with `accelerate launch` is an argument of ours, in its place.
+    assert of(devices="all", devices_per_replica=2, device="cuda") == (
+        {"devices": "all", "devices_per_replica": 2, "device": "auto"},
+        "",
+    )
+    vllm = build_backend(
+        "vllm",
+        {"pretrained": "org/m", "data_parallel_size": 2, "tensor_parallel_size": 4},
+    )
+    assert vllm.spec.arguments == {"replicas": 2, "tensor_parallel_size": 4}
 
 
 @pytest.mark.skipif(
@@ -511,6 +521,7 @@ def test_one_of_several_processes_is_refused(
     done = harness("--tasks gen --limit 2")
     assert done.code == 2
     assert f"process 1 of 2 that were launched together ({variable}=2)" in done.err
+    assert "--model_args devices=all puts a copy" in done.err
     with pytest.raises(ConfigurationError, match="launched together"):
         simple_evaluate("scripted", tasks=["gen"], include_path="tasks")
     assert len(list((tasks / "runs").iterdir())) == 1

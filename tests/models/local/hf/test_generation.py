@@ -14,13 +14,20 @@ from typing import Any
 import pytest
 
 from evalwright.core.errors import Failure
-from evalwright.core.requests import Generate, Message
+from evalwright.core.requests import Generate, LogLikelihood, Message
 from evalwright.models.local.hf.transformers_model import TransformersModel
 from support.local_models import answers, engine_of, greedy_by_hand
 from support.tiny_models import Unusual, make_unusual_model
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
+
+from evalwright.models.local.hf import decoding, packed_products  # noqa: E402
+from evalwright.models.local.hf.step_attention import StepAttention  # noqa: E402
+
+packed_only = pytest.mark.skipif(
+    not packed_products.are_supported(), reason="this processor has no such products"
+)
 
 SHOTS = "Question: How many legs has a spider? Answer: eight. " * 3
 PROMPTS = [
@@ -71,8 +78,6 @@ def replaced(model: TransformersModel, before: Any) -> None:
 @pytest.fixture
 def few_tokens_share(monkeypatch: pytest.MonkeyPatch) -> None:
     """Families from few tokens and few members on, as tiny models have short contexts."""
-    from evalwright.models.local.hf import decoding
-
     for name, value in (
         ("MIN_EXTRA_SHARED_TOKENS", 8),
         ("MIN_SHARED_TOKENS", 2),
@@ -202,8 +207,78 @@ def test_every_prompt_token_is_computed_once(folders: dict[str, Path]) -> None:
     passes.clear()
     answers(model, [Generate(prompt, max_tokens=1) for prompt in PROMPTS[:4] * 2])
     shots = len(encode(SHOTS, True))
-    longest = max(len(encode(prompt, True)) for prompt in PROMPTS[:4]) - shots
-    assert sum(rows * tokens for rows, tokens in passes) <= shots + 4 * (longest + 2)
+    rests = sum(len(encode(prompt, True)) for prompt in PROMPTS[:4]) - 4 * shots
+    assert sum(rows * tokens for rows, tokens in passes) <= shots + rests + 4 * 2
+
+
+@packed_only
+def test_packed_weights_serve_generation_and_nothing_else(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = opened(folders["qwen2"])
+    engine = engine_of(model)
+    products = engine.decoder.products
+    pair = LogLikelihood(PROMPTS[0], " Paris")
+    score = answers(model, [pair])[0]
+    requests = [Generate(prompt, max_tokens=12) for prompt in PROMPTS]
+    replies = answers(model, requests)
+    assert products.active
+    hidden = torch.randn(40, engine.loaded.model.config.hidden_size)
+    head = engine.loaded.model.get_output_embeddings()
+    with torch.inference_mode():
+        with products.applied():
+            packed = head(hidden)
+            for rows in (2, 7, 33):
+                assert torch.equal(head(hidden[:rows]), packed[:rows])
+        assert "forward" not in vars(head), "the plain product is back"
+        assert torch.allclose(head(hidden), packed, atol=1e-5)
+    assert answers(model, [pair]) == [score]
+    # Without the memory for them, the model's own weights give the same answers.
+    monkeypatch.setattr(decoding, "packed_budget", lambda *_: 1000)
+    small = opened(folders["qwen2"])
+    assert not engine_of(small).decoder.products.active
+    assert answers(small, requests) == replies
+
+
+@packed_only
+def test_packed_weights_that_give_other_numbers_are_dropped(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = [Generate(prompt, max_tokens=6) for prompt in PROMPTS[:3]]
+    expected = answers(opened(folders["llama"]), requests)
+
+    def doubled(layer: Any) -> Any:
+        return lambda states: 2 * torch.nn.functional.linear(states, layer.weight)
+
+    monkeypatch.setattr(packed_products, "_packed_forward", doubled)
+    model = opened(folders["llama"])
+    assert answers(model, requests) == expected
+    decoder = engine_of(model).decoder
+    assert not decoder.products.active
+    assert decoder.refusal is None
+    assert decoder.forward.cascading
+
+
+@pytest.mark.parametrize("prefix", [0, 50])
+def test_a_step_attends_to_its_row_and_the_prefix(prefix: int) -> None:
+    torch.manual_seed(0)
+    lengths = [40, 40, 31, *range(30, 12, -1), 1]
+    heads, groups, width = 2, 3, 8
+    queries = torch.randn(len(lengths), heads * groups, 1, width)
+    keys, values = torch.randn(2, len(lengths), heads, 40, width)
+    stored = tuple(torch.randn(2, 1, heads, prefix, width)) if prefix else None
+    attention = StepAttention(lengths, torch.float32, "cpu")
+    attended = attention.attend(queries, keys, values, None, stored)
+    for row, length in enumerate(lengths):
+        row_keys = keys[row : row + 1, :, :length]
+        row_values = values[row : row + 1, :, :length]
+        if stored is not None:
+            row_keys = torch.cat([stored[0], row_keys], dim=2)
+            row_values = torch.cat([stored[1], row_values], dim=2)
+        expected = torch.nn.functional.scaled_dot_product_attention(
+            queries[row : row + 1], row_keys, row_values, enable_gqa=True
+        )
+        assert torch.allclose(attended[row], expected[0, :, 0], atol=1e-6)
 
 
 def test_draws_are_the_same_in_any_batch(folders: dict[str, Path]) -> None:

@@ -25,6 +25,14 @@ def blocks_of(logits: Any, columns: int) -> reading.LogitsOf:
     )
 
 
+@pytest.fixture(params=["CPU", "GPU"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways to read: that of a CPU, and that of a GPU, which waits for no number."""
+    if request.param == "GPU":
+        monkeypatch.setattr(reading, "_Reads", reading._QueuedReads)
+
+
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("columns", [1, 7, 128, 999, 1000])
 def test_any_blocks_give_the_whole_softmax(columns: int) -> None:
     torch.manual_seed(0)
@@ -42,6 +50,7 @@ def test_any_blocks_give_the_whole_softmax(columns: int) -> None:
         assert is_best == (best[place] == token)
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("columns", [3, 10, 1000])
 def test_of_several_highest_logits_the_first_is_the_most_probable(columns: int) -> None:
     logits = torch.zeros(1, VOCABULARY)
@@ -50,6 +59,20 @@ def test_of_several_highest_logits_the_first_is_the_most_probable(columns: int) 
     values, greedy = read_log_likelihoods(blocks_of(logits, columns), 1, reads)
     assert greedy == [True, False, False, False]
     assert values[0] == values[1] == values[2] > values[3]
+
+
+def test_a_gpu_is_never_waited_for_while_it_reads() -> None:
+    """Tensors without numbers: whatever had to know one would raise."""
+    device = torch.device("meta")
+    chunk = reading._QueuedReads([0, 2, 2], [5, 1, 9], rows=3, device=device)
+    for first in (0, 6):
+        chunk.add(first, torch.empty(3, 6, device=device))
+    values, greedy = chunk.result()
+    assert (values.shape, greedy.shape) == ((3,), (3,))
+    with pytest.raises((NotImplementedError, RuntimeError)):
+        reading._Reads([0], [5], rows=3, device=device).add(
+            0, torch.empty(3, 6, device=device)
+        )
 
 
 @pytest.mark.parametrize("kind", ["llama", "gemma2", "cohere"])

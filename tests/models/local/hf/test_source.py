@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 import evalwright
+from evalwright.core import file_hashes
 from evalwright.core.errors import ConfigurationError
-from evalwright.models.local import model_files as files
+from evalwright.core.notes import write_note
 from evalwright.models.local.hf.source import find_source
 from evalwright.models.local.model_files import (
     content_hash,
@@ -104,12 +105,18 @@ def test_the_content_hash_sees_what_matters(folder: Path, tmp_path: Path) -> Non
 def test_the_hash_of_a_large_file_is_kept(
     folder: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "_SETTLED_SECONDS", -1.0)
+    monkeypatch.setattr(file_hashes, "SETTLED_SECONDS", -1.0)
     first = content_hash(folder)
+    weights = folder / "model.safetensors"
+    subject = [str(weights), ""]
+    state = file_hashes.file_state(weights)
+    write_note("hashes", subject, state, "0" * 32)
+    assert content_hash(folder) != first, "the note was read"
     [note] = (home / "hashes").iterdir()
     known = json.loads(note.read_text())
-    note.write_text(json.dumps({**known, "hash": "from the note"}))
-    assert content_hash(folder) != first, "the note was read"
+    note.write_text(json.dumps({**known, "content": "1" * 32}))
+    assert content_hash(folder) == first, "a note whose checksum is wrong"
+    write_note("hashes", subject, state, "0" * 32)
     os.utime(folder / "model.safetensors", (1_000_000_001, 1_000_000_001))
     assert content_hash(folder) == first, "another time, so the note does not count"
     note.write_text("{torn")
@@ -117,7 +124,7 @@ def test_the_hash_of_a_large_file_is_kept(
     monkeypatch.setenv("EVALWRIGHT_HOME", str(note))
     assert content_hash(folder) == first, "a home that cannot be written is no matter"
     monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "fresh"))
-    monkeypatch.setattr(files, "_SETTLED_SECONDS", 60.0)
+    monkeypatch.setattr(file_hashes, "SETTLED_SECONDS", 60.0)
     assert content_hash(folder) == first
     assert not (tmp_path / "fresh").exists(), "a file of this moment may still change"
 

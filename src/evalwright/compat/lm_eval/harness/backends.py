@@ -34,6 +34,7 @@ CLASSES: list[str] = TABLES["classes"]
 _NEEDLESS: dict[str, str] = TABLES["needless"]
 _TRANSFORMERS = frozenset(("hf", "hf-auto", "huggingface"))
 PARALLELIZE_FLAG = "--model_args parallelize=True"
+COPIES_FLAG = "--model_args devices=all"
 _SERVE = (
     "for several copies or tensor parallelism serve the model (vllm serve NAME"
     " --tensor-parallel-size N --data-parallel-size M) and evaluate it with --model"
@@ -50,6 +51,10 @@ _OWN_CLASS = (
     "A class of your own: name the file that registers it with --plugin FILE, or write"
     " --model FILE.py:Class."
 )
+_REPLICA_ARGUMENTS = {
+    name: name for name in ("replicas", "devices", "devices_per_replica")
+}
+"""Arguments of ours that its classes lack: for what it does with `accelerate launch`."""
 _VLLM_CLASS_ONLY = frozenset(("lora_local_path", "think_end_token", "truncate_side"))
 """Arguments of lm_eval's vLLM class that vLLM itself does not have, and that ours lacks."""
 _SERVERS = ("vllm-vlm", "sglang", "trtllm")
@@ -126,12 +131,14 @@ def _transformers_backend(remaining: dict[str, Any]) -> Backend | None:
     for key in _MULTI_PROCESS_ARGUMENTS:
         if remaining.pop(key, None) not in (None, False, 0, 1):
             alternative = (
-                "one process computes here. parallelize=True spreads the layers over"
-                f" all devices; {_SERVE}"
+                "devices=all has a copy on each device, devices=all,devices_per_replica=N"
+                " one on every N devices, and parallelize=True spreads one over all;"
+                f" {_SERVE}"
             )
             raise ConfigurationError(
                 f"--model_args {key}=... of --model hf is not supported: {alternative}."
             )
+    _move_arguments(remaining, _REPLICA_ARGUMENTS, native)
     native |= _placement(remaining, notes)
     if bits := [n for n in (8, 4) if remaining.pop(f"load_in_{n}bit", False)]:
         native["quantization"] = f"bitsandbytes-{bits[0]}bit"
@@ -178,6 +185,7 @@ def _vllm_backend(remaining: dict[str, Any]) -> Backend | None:
         f"{key} is not needed: vLLM makes its own batches, on the GPUs that it finds."
         for key in batching
     ]
+    _move_arguments(remaining, _REPLICA_ARGUMENTS, native)
     copies = remaining.pop("data_parallel_size", None)
     if copies not in (None, 1):
         native["replicas"] = int(copies)

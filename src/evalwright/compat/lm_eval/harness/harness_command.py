@@ -14,7 +14,7 @@ import click
 
 from evalwright.compat.lm_eval.api.registry import MODEL_REGISTRY
 from evalwright.compat.lm_eval.harness import flags
-from evalwright.compat.lm_eval.harness.backends import PARALLELIZE_FLAG
+from evalwright.compat.lm_eval.harness.backends import COPIES_FLAG, PARALLELIZE_FLAG
 from evalwright.compat.lm_eval.runs.results_table import make_table
 from evalwright.compat.lm_eval.tasks.options import PREFIX, installed_tasks
 from evalwright.extend import check_one_process, check_writable, inert
@@ -88,7 +88,7 @@ def run(ctx: click.Context) -> int:
     )
     from evalwright.extend import TerminalProgress, failure_notes
 
-    check_one_process(PARALLELIZE_FLAG)
+    check_one_process(PARALLELIZE_FLAG, copies=COPIES_FLAG)
     settings = flags.read_arguments(ctx.args)
     evaluation = build_evaluation(settings)
     if verbosity := settings.get("verbosity"):

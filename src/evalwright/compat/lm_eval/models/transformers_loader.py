@@ -86,7 +86,7 @@ class TransformersLoader(TemplateLM):
         **kwargs: Any,
     ) -> None:
         super().__init__()
-        check_one_process("parallelize=True")
+        check_one_process("parallelize=True", copies="devices=all")
         refused = {
             "tp_plan": tp_plan,
             "delta": delta,

@@ -24,10 +24,20 @@ class _Memory(ctypes.Structure):
 
 
 @dataclass(frozen=True, slots=True)
+class Slice:
+    """A part of a divided card (MIG): its identifier, and its memory in bytes."""
+
+    uuid: str
+    memory: int | None = None
+    free: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
     """One graphics card; a value is None if the driver does not report it.
 
-    Memory is in bytes, energy in joules since the driver was loaded.
+    Memory is in bytes, energy in joules since the driver was loaded. `uuid` identifies the card to
+    the driver; it and the identifiers of its slices never go into a record.
     """
 
     name: str
@@ -35,6 +45,8 @@ class Card:
     free: int | None = None
     driver: str = ""
     energy: float | None = None
+    uuid: str = ""
+    slices: tuple[Slice, ...] = ()
 
 
 def cards(library: str = LIBRARY) -> tuple[Card, ...]:
@@ -79,9 +91,8 @@ def _card(nvml: Any, index: int, driver: str) -> Card | None:
         return None
     name = ctypes.create_string_buffer(96)
     named = nvml.nvmlDeviceGetName(handle, name, ctypes.c_uint(96)) == 0
-    memory = _Memory()
+    total, free = _memory_of(nvml, handle)
     energy = ctypes.c_ulonglong(0)
-    sized = nvml.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory)) == 0
     try:
         metered = (
             nvml.nvmlDeviceGetTotalEnergyConsumption(handle, ctypes.byref(energy)) == 0
@@ -90,8 +101,60 @@ def _card(nvml: Any, index: int, driver: str) -> Card | None:
         metered = False
     return Card(
         name=name.value.decode("utf-8", "replace") if named else "unknown",
-        memory=int(memory.total) if sized else None,
-        free=int(memory.free) if sized else None,
+        memory=total,
+        free=free,
         driver=driver,
         energy=energy.value / 1000 if metered else None,
+        uuid=_uuid_of(nvml, handle),
+        slices=_slices_of(nvml, handle),
     )
+
+
+def _memory_of(nvml: Any, handle: Any) -> tuple[int | None, int | None]:
+    """Return the memory of a card or slice, and what is free of it, in bytes."""
+    memory = _Memory()
+    if nvml.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory)) != 0:
+        return None, None
+    return int(memory.total), int(memory.free)
+
+
+def _uuid_of(nvml: Any, handle: Any) -> str:
+    """Return the identifier of a card or slice; "" if the driver does not report it."""
+    uuid = ctypes.create_string_buffer(96)
+    try:
+        if nvml.nvmlDeviceGetUUID(handle, uuid, ctypes.c_uint(96)) != 0:
+            return ""
+    except AttributeError:
+        return ""
+    return uuid.value.decode("ascii", "replace")
+
+
+def _slices_of(nvml: Any, handle: Any) -> tuple[Slice, ...]:
+    """Return the slices of a card; none if it is not divided."""
+    enabled = ctypes.c_uint(0)
+    pending = ctypes.c_uint(0)
+    most = ctypes.c_uint(0)
+    try:
+        if (
+            nvml.nvmlDeviceGetMigMode(
+                handle, ctypes.byref(enabled), ctypes.byref(pending)
+            )
+            != 0
+            or not enabled.value
+            or nvml.nvmlDeviceGetMaxMigDeviceCount(handle, ctypes.byref(most)) != 0
+        ):
+            return ()
+    except AttributeError:
+        return ()
+    slices: list[Slice] = []
+    for index in range(most.value):
+        part = ctypes.c_void_p()
+        # Places for slices may be empty.
+        if (
+            nvml.nvmlDeviceGetMigDeviceHandleByIndex(
+                handle, ctypes.c_uint(index), ctypes.byref(part)
+            )
+            == 0
+        ):
+            slices.append(Slice(_uuid_of(nvml, part), *_memory_of(nvml, part)))
+    return tuple(slices)

@@ -226,6 +226,11 @@ def stored_budget(device: str, memory: int | None = None) -> int:
     return _usable_bytes(device, memory) // 4
 
 
+def packed_budget(device: str, memory: int | None = None) -> int:
+    """Return the bytes for weights that are packed beside the model's own: a quarter."""
+    return _usable_bytes(device, memory) // 4
+
+
 def cache_bytes(config: Any, number_bytes: int) -> int:
     """Bytes of the keys and values of one token."""
     layers = int(getattr(config, "num_hidden_layers", 32) or 32)

@@ -48,14 +48,13 @@ class PassPlan:
     Attributes:
         stored: for every layer, keys and values (1, key-value heads, length, width); may be empty.
         parts: parts of the single row; if empty, every row is causal.
-        mask: added to the scores of a step, (rows, 1, 1, keys).
-        step: whether one token of every row attends to the keys of its row.
+        step: computes a pass of one token of every row, instead of `parts`: called with queries,
+            keys, values, scaling and the layer's stored keys and values.
     """
 
     stored: list[KeysValues]
     parts: Sequence[Part] = ()
-    mask: Tensor = None
-    step: bool = False
+    step: Callable[..., Tensor] | None = None
 
 
 class PassLayer(DynamicLayer):  # type: ignore[misc]
@@ -165,11 +164,11 @@ def attend(
         )
     plan: PassPlan = _current.plan
     stored = plan.stored[module.layer_idx] if plan.stored else None
-    if plan.step:
-        return _attend_step(plan, query, key, value, scaling, stored), None
+    if plan.step is not None:
+        return plan.step(query, key, value, scaling, stored), None
     attended, total = _attend_within(plan, query, key, value, scaling)
     if stored is not None:
-        before, weight = _attend_to_stored(query, stored, scaling)
+        before, weight = attend_to_stored(query, stored, scaling)
         log_total = torch.logaddexp(total, weight)
         # Nothing else uses these two tensors, so they are changed in place.
         attended.mul_((total - log_total).exp()[..., None].to(attended.dtype))
@@ -177,39 +176,6 @@ def attend(
             before, (weight - log_total).exp()[..., None].to(attended.dtype)
         )
     return attended.transpose(1, 2).contiguous(), None
-
-
-def _attend_step(
-    plan: PassPlan,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    scaling: float | None,
-    stored: tuple[Tensor, Tensor] | None,
-) -> Tensor:
-    """Attend with one token of every row; returns (rows, 1, heads, width).
-
-    The queries that share a key-value head become the rows of one small product, so that keys are
-    not repeated.
-    """
-    rows, heads, _, width = query.shape
-    folded = query.reshape(rows, key.shape[1], heads // key.shape[1], width)
-    scale = width**-0.5 if scaling is None else scaling
-    scores = torch.matmul(folded, key.transpose(2, 3)).float() * scale
-    if plan.mask is not None:
-        scores += plan.mask
-    if stored is None:
-        attended = torch.matmul(torch.softmax(scores, dim=-1).to(value.dtype), value)
-        return attended.reshape(rows, 1, heads, width)
-    before, weight = _attend_to_stored(query, stored, scaling)
-    total = torch.logsumexp(scores, dim=-1, keepdim=True)
-    weight = weight.reshape(total.shape)
-    log_total = torch.logaddexp(total, weight)
-    attended = torch.matmul((scores - log_total).exp().to(value.dtype), value)
-    attended += before.reshape(attended.shape) * (weight - log_total).exp().to(
-        attended.dtype
-    )
-    return attended.reshape(rows, 1, heads, width)
 
 
 def _attend_within(
@@ -250,7 +216,7 @@ def _attend_within(
     return attended, torch.cat([total for _, total in outputs], dim=2)
 
 
-def _attend_to_stored(
+def attend_to_stored(
     query: Tensor, stored: tuple[Tensor, Tensor], scaling: float | None
 ) -> tuple[Tensor, Tensor]:
     """Attend with every query to all stored keys, without a mask.

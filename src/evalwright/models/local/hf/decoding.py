@@ -18,8 +18,14 @@ import torch
 from evalwright.core.errors import Failure
 from evalwright.core.responses import Response
 from evalwright.models.local.answering import Job
-from evalwright.models.local.hf.batching import Tensor, is_out_of_memory
+from evalwright.models.local.hf.batching import (
+    Tensor,
+    is_out_of_memory,
+    packed_budget,
+)
 from evalwright.models.local.hf.loading import Loaded
+from evalwright.models.local.hf.model_checks import ModelChecks
+from evalwright.models.local.hf.packed_products import PackedProducts
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.hf.reading import LogitReader
 from evalwright.models.local.hf.sampling import RowWriter, advance
@@ -29,7 +35,9 @@ from evalwright.models.local.tokens import common_length
 from evalwright.models.local.writing import Pieces
 
 _PROMPT_TOKENS = {"cpu": 2048, "gpu": 16384}
-"""Padded prompt tokens in one pass: enough to keep a device busy, small enough for CPU caches."""
+"""Prompt tokens in one pass, padding included: enough to keep a device busy, few enough for CPU
+caches.
+"""
 
 _MAX_ROWS = {"cpu": 128, "gpu": 512}
 """Most rows at once without a batch size; matrix products of one token each need many rows."""
@@ -51,10 +59,25 @@ class GenerationLoop:
     """The generation loop over one model.
 
     It is tried on a few tokens, and compared with a plain forward pass, before it is used.
+
+    Args:
+        loaded: the model.
+        reader: computes its logits.
+        checks: what earlier processes noted of this model.
+        memory: bytes that may be used beside the model; None for what is free.
     """
 
-    def __init__(self, loaded: Loaded, reader: LogitReader) -> None:
-        self.forward = TreeForward(loaded.model, reader, loaded.device)
+    def __init__(
+        self,
+        loaded: Loaded,
+        reader: LogitReader,
+        checks: ModelChecks | None = None,
+        memory: int | None = None,
+    ) -> None:
+        self.products = PackedProducts(
+            loaded.model, loaded.device, packed_budget(loaded.device, memory)
+        )
+        self.forward = TreeForward(loaded.model, reader, loaded.device, checks)
         self.refusal = self.forward.refusal
         self._loaded = loaded
         self._reader = reader
@@ -69,7 +92,7 @@ class GenerationLoop:
         The first call tries it on a few of these tokens and sets `refusal`.
         """
         while not self._tried and self.refusal is None:
-            slots = Slots(self.forward, self._reader)
+            slots = Slots(self.forward, self._reader, self.products)
             try:
                 with quiet():
                     far = _max_logit_distance(
@@ -84,6 +107,8 @@ class GenerationLoop:
             slots.close()
             if reason is None:
                 self._tried = True
+            elif self.products.active:
+                self.products.close()
             elif self.forward.cascading:
                 self.forward.cascading = False
             else:
@@ -105,7 +130,7 @@ class GenerationLoop:
         All begin with the same `shared` tokens. A job is taken off the queue when its row begins;
         at most `rows` are generated at once.
         """
-        slots = Slots(self.forward, self._reader)
+        slots = Slots(self.forward, self._reader, self.products)
         room = max(
             len(jobs[index].tokens) - shared + jobs[index].room for index in queue
         )
@@ -148,11 +173,15 @@ class GenerationLoop:
         batch: list[int] = []
         different: set[tuple[int, ...]] = set()
         longest = 1
+        total = 0
         while queue and len(batch) < free:
             tokens = tuple(jobs[queue[0]].tokens[shared:])
             if tokens not in different:
                 longest = max(longest, len(tokens))
-                if different and (len(different) + 1) * longest > self._prompt_tokens:
+                total += len(tokens)
+                padded = (len(different) + 1) * longest
+                cost = total if self.forward.cascading else padded
+                if different and cost > self._prompt_tokens:
                     break
                 different.add(tokens)
             batch.append(queue.popleft())

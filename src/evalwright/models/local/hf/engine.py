@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from evalwright.core.errors import Failure, ModelError, RequestError
@@ -21,6 +22,7 @@ from evalwright.models.local.hf.batching import (
 from evalwright.models.local.hf.decoding import GenerationLoop, families
 from evalwright.models.local.hf.generation import write, write_beams
 from evalwright.models.local.hf.loading import Loaded
+from evalwright.models.local.hf.model_checks import ModelChecks
 from evalwright.models.local.hf.options import HfOptions
 from evalwright.models.local.hf.quiet import logger
 from evalwright.models.local.hf.reading import LogitReader, PlainScorer, SidesReader
@@ -32,7 +34,13 @@ from evalwright.models.local.tokens import Pair, room_for_answer
 class TransformersAnswering(Answering):
     """Answers requests with a loaded transformers model; see `Answering`."""
 
-    def __init__(self, loaded: Loaded, options: HfOptions, name: str) -> None:
+    def __init__(
+        self,
+        loaded: Loaded,
+        options: HfOptions,
+        name: str,
+        checks: ModelChecks | None = None,
+    ) -> None:
         super().__init__(
             loaded.reader,
             own_sampling=loaded.own_sampling,
@@ -56,7 +64,7 @@ class TransformersAnswering(Answering):
             # gibibyte of them in float32.
             most = min(most, max(256, (1 << 28) // int(text_config(model).vocab_size)))
         else:
-            reader = LogitReader(model, device)
+            reader = LogitReader(model, device, checks)
         batcher: BatchRunner[list[tuple[int, PairScore]]] = BatchRunner(rows, most)
         plain = PlainScorer(
             reader or SidesReader(model, device),
@@ -72,7 +80,7 @@ class TransformersAnswering(Answering):
             refusal = "its parts are on several devices"
         elif options.scoring != "plain":
             self.scorer = TreeScorer(
-                TreeForward(model, reader, device),
+                TreeForward(model, reader, device, checks),
                 reader,
                 plain,
                 tokens=scoring if device.startswith("cuda") else min(scoring, 2048),
@@ -80,6 +88,7 @@ class TransformersAnswering(Answering):
                 stored=stored_budget(device, options.memory),
                 name=name,
                 insist=options.scoring == "tree",
+                checks=checks,
             )
         if refusal is not None:
             if options.scoring == "tree":
@@ -96,7 +105,16 @@ class TransformersAnswering(Answering):
         self._batcher: BatchRunner[Response | Failure] = BatchRunner(
             rows, 1 << 62 if rows else writing
         )
-        self.decoder = None if reader is None else GenerationLoop(loaded, reader)
+        self._reader = reader
+        self._checks = checks
+        self._memory = options.memory
+
+    @cached_property
+    def decoder(self) -> GenerationLoop | None:
+        """The loop that generates answers, made when it is first needed."""
+        if self._reader is None:
+            return None
+        return GenerationLoop(self.loaded, self._reader, self._checks, self._memory)
 
     def image_job(self, request: Generate) -> Job:
         """Make the job of a prompt with images, whose tokens are made when it is generated."""

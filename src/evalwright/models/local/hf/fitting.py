@@ -57,13 +57,16 @@ class Size:
     vocabulary: int
     tokens: int
 
+    def weight_bytes(self, dtype: str, quantisation: str | None) -> float:
+        """Return the bytes of the weights alone."""
+        full_bytes = _BYTES_BY_DTYPE[dtype]
+        inner = full_bytes if quantisation is None else _BYTES_BY_METHOD[quantisation]
+        return (self.parameters - self.embedding) * inner + self.embedding * full_bytes
+
     def needs(self, dtype: str, quantisation: str | None, device: str) -> int:
         """Return the bytes for the model and one text of `tokens` tokens."""
         full_bytes = _BYTES_BY_DTYPE[dtype]
-        inner = full_bytes if quantisation is None else _BYTES_BY_METHOD[quantisation]
-        weights = (
-            self.parameters - self.embedding
-        ) * inner + self.embedding * full_bytes
+        weights = self.weight_bytes(dtype, quantisation)
         beside = self.cache * self.tokens * full_bytes + self.vocabulary * 4 * min(
             _LOGIT_TOKENS, self.tokens
         )
@@ -125,6 +128,26 @@ def model_size(source: Checkpoint, max_length: int | None) -> Size:
         vocabulary=vocabulary,
         tokens=min(longest, max_length or DEFAULT_TEXT_TOKENS),
     )
+
+
+def weight_bytes(
+    source: Checkpoint, dtype: str, quantisation: Mapping[str, Any] | None
+) -> int | None:
+    """Return the bytes of a checkpoint's weights in memory; None if they are not known.
+
+    Args:
+        source: the checkpoint.
+        dtype: the number format in which it is loaded.
+        quantisation: the settings of `quantization`; None for none.
+    """
+    if source.quantisation is not None:
+        return None
+    try:
+        size = model_size(source, None)
+    except ConfigurationError:
+        return None
+    method = None if quantisation is None else str(quantisation["method"])
+    return round(size.weight_bytes(dtype, method))
 
 
 def choose_fit(
@@ -244,7 +267,10 @@ def _count_unbuilt(source: Checkpoint) -> int:
         location = {"revision": source.revision, "subfolder": source.subfolder}
         arguments = {key: value for key, value in location.items() if value}
         config = AutoConfig.from_pretrained(
-            source.where, local_files_only=source.local, **arguments
+            source.where,
+            local_files_only=source.local,
+            trust_remote_code=False,  # else it would ask, and wait for an answer
+            **arguments,
         )
         model_class = (
             AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM

@@ -439,12 +439,20 @@ def is_spread(model: Any) -> bool:
 
 
 def check_device(device: str) -> None:
-    """Raise ConfigurationError if torch cannot use the requested GPU."""
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise ConfigurationError(
-            "The model is to run on a GPU, but torch cannot use one here: install a"
-            " build of torch for it, or say device=cpu."
-        )
+    """Raise ConfigurationError if torch cannot use the requested accelerator."""
+    kind = device.partition(":")[0]
+    is_usable = {
+        "cuda": torch.cuda.is_available,
+        "mps": torch.backends.mps.is_available,
+        "xpu": torch.xpu.is_available,
+    }.get(kind)
+    if is_usable is None or is_usable():
+        return
+    subject = "a GPU" if kind == "cuda" else f"'{kind}'"
+    raise ConfigurationError(
+        f"The model is to run on {subject}, but torch cannot use one here: install a"
+        " build of torch for it, or say device=cpu."
+    )
 
 
 def library_error(error: Exception, about_code: str = _TRUST) -> str:

@@ -20,6 +20,7 @@ import torch
 from evalwright.core.errors import Failure, ModelError
 from evalwright.models.local.answering import PairScore
 from evalwright.models.local.hf.batching import BatchRunner, Tensor, text_config
+from evalwright.models.local.hf.model_checks import ModelChecks
 from evalwright.models.local.hf.quiet import quiet
 from evalwright.models.local.tokens import Pair
 
@@ -39,8 +40,6 @@ CHUNK_ELEMENTS = 1 << 25
 
 CACHED_ELEMENTS = 1 << 18
 """Most logits of one block on a CPU: 1 MiB, which stays in the cache."""
-
-_NONE: Tensor = None
 
 _TOLERANCE = {4: 3e-5, 8: 3e-5, 2: 0.15, 1: 0.5}
 """By the bytes of a number: largest difference per token that another order of rounding can make.
@@ -62,7 +61,9 @@ class LogitReader:
     it can.
     """
 
-    def __init__(self, model: Any, device: str) -> None:
+    def __init__(
+        self, model: Any, device: str, checks: ModelChecks | None = None
+    ) -> None:
         self._model = model
         self._accepted = set(signature(model.forward).parameters)
         self._head: Any = model.get_output_embeddings()
@@ -70,10 +71,10 @@ class LogitReader:
         config = text_config(model)
         self.vocabulary = int(config.vocab_size)
         self._finish = _logit_transform(config)
-        self._by_blocks = type(self._head) is torch.nn.Linear and not _has_hooks(
+        self._by_blocks = type(self._head) is torch.nn.Linear and not has_hooks(
             self._head
         )
-        self.sliced = self._can_slice(device)
+        self.sliced = self._has_separate_head(device, checks or ModelChecks())
 
     def head(self, hidden: Tensor) -> Tensor:
         """Compute the logits of last hidden states (positions, width), if `sliced`."""
@@ -128,9 +129,16 @@ class LogitReader:
             (0, logits[row_index[start:end], column_index[start:end] - first])
         ]
 
-    def _can_slice(self, device: str) -> bool:
+    def _has_separate_head(self, device: str, checks: ModelChecks) -> bool:
+        """Return whether the output head can be applied to single positions."""
         if self._head is None or self._base is None or self._base is self._model:
             return False
+        is_separate = checks.passed("separate head") is True or self._can_slice(device)
+        if is_separate:
+            checks.note("separate head", True)
+        return is_separate
+
+    def _can_slice(self, device: str) -> bool:
         ids = torch.arange(1, 9, device=device)[None] % max(
             2, int(self._head.weight.shape[0])
         )
@@ -214,8 +222,9 @@ def pad(
         padding = [filler] * (longest - len(row))
         return [*padding, *row] if left else [*row, *padding]
 
-    ids = torch.tensor([filled(row, token) for row in rows], device=device)
-    return ids, torch.tensor([filled([1] * len(row), 0) for row in rows], device=device)
+    ids = torch.tensor([filled(row, token) for row in rows])
+    mask = torch.tensor([filled([1] * len(row), 0) for row in rows])
+    return to_device(ids, device), to_device(mask, device)
 
 
 def read_log_likelihoods(
@@ -224,11 +233,10 @@ def read_log_likelihoods(
     """Return the log-probability of every `(place, token)` in `reads`, and whether it is highest.
 
     `places` is the number of places. Of several equal logits the first counts as the most probable.
-    The softmax is in float32.
+    The softmax is in float32. On a GPU nothing is waited for until all chunks are on their way.
     """
-    values = [0.0] * len(reads)
-    greedy = [False] * len(reads)
     order = sorted(range(len(reads)), key=lambda read: reads[read][0])
+    outcomes: list[tuple[Tensor, Tensor]] = []
     done = 0
     for start in range(0, places, CHUNK_ROWS):
         end = min(start + CHUNK_ROWS, places)
@@ -237,16 +245,45 @@ def read_log_likelihoods(
             done += 1
         if done == here:
             continue
-        chosen = order[here:done]
-        reads_of_chunk = _Reads(
-            [reads[read][0] - start for read in chosen],
-            [reads[read][1] for read in chosen],
+        chosen = [reads[read] for read in order[here:done]]
+        indices = (
+            [place - start for place, _ in chosen],
+            [token for _, token in chosen],
         )
-        for first, block in logits_of(start, end):
-            reads_of_chunk.add(first, block.float())
-        for read, log_prob, best in zip(chosen, *reads_of_chunk.result(), strict=True):
-            values[read], greedy[read] = log_prob, best
+        outcomes.append(_read_chunk(logits_of(start, end), indices))
+    values = [0.0] * len(reads)
+    greedy = [False] * len(reads)
+    if outcomes:
+        log_probs, is_highest = (
+            torch.cat(parts).tolist() for parts in zip(*outcomes, strict=True)
+        )
+        for read, log_prob, highest in zip(order, log_probs, is_highest, strict=True):
+            values[read] = log_prob
+            greedy[read] = highest
     return values, greedy
+
+
+def _read_chunk(
+    blocks: Iterable[Block], indices: tuple[list[int], list[int]]
+) -> tuple[Tensor, Tensor]:
+    """Read places and tokens of one chunk from its blocks of logits."""
+    chunk_reads: _Reads | _QueuedReads | None = None
+    for first, block in blocks:
+        logits = block.float()
+        if chunk_reads is None:
+            kind = _Reads if logits.device.type == "cpu" else _QueuedReads
+            chunk_reads = kind(*indices, rows=logits.shape[0], device=logits.device)
+        chunk_reads.add(first, logits)
+    assert chunk_reads is not None
+    return chunk_reads.result()
+
+
+def to_device(tensor: Tensor, device: Any) -> Tensor:
+    """Copy a tensor of the CPU to a device, without waiting for what the device has to do before.
+
+    CUDA takes its own copy of ordinary memory before it returns, so the tensor may be freed.
+    """
+    return tensor.to(device, non_blocking=torch.device(device).type == "cuda")
 
 
 class _Reads:
@@ -257,29 +294,20 @@ class _Reads:
     up to the end of its own block.
     """
 
-    def __init__(self, places: list[int], tokens: list[int]) -> None:
-        self._places_and_tokens = (places, tokens)
-        self._place = self._token = self._highest = self._total = self._picked = (
-            self._leads
-        ) = _NONE
-
-    def _start(self, logits: Tensor) -> None:
-        rows = logits.shape[0]
-        device = logits.device
-        self._place, self._token = (
-            torch.tensor(indices, device=device) for indices in self._places_and_tokens
-        )
+    def __init__(
+        self, places: list[int], tokens: list[int], *, rows: int, device: Any
+    ) -> None:
+        self._place = to_device(torch.tensor(places), device)
+        self._token = to_device(torch.tensor(tokens), device)
         self._highest = torch.full((rows,), -torch.inf, device=device)
         # Many blocks are added up; Apple's GPUs have no 64-bit floats.
         exact = torch.float32 if device.type == "mps" else torch.float64
         self._total = torch.zeros(rows, dtype=exact, device=device)
-        self._picked = torch.zeros(len(self._token), device=device)
-        self._leads = torch.zeros(len(self._token), dtype=torch.bool, device=device)
+        self._picked = torch.zeros(len(tokens), device=device)
+        self._leads = torch.zeros(len(tokens), dtype=torch.bool, device=device)
 
     def add(self, first: int, logits: Tensor) -> None:
         """Process logits (positions, columns) of the tokens from `first` on, overwriting them."""
-        if self._place is _NONE:
-            self._start(logits)
         top = logits.amax(dim=-1)
         inside = (
             (self._token >= first) & (self._token < first + logits.shape[1])
@@ -291,19 +319,44 @@ class _Reads:
         # Only these few need a check of which of several equal logits comes first.
         for read in leading.nonzero()[:, 0].tolist():
             self._leads[inside[read]] = logits[row[read]].argmax() == column[read]
+        self._add_up(top, logits)
+
+    def _add_up(self, top: Tensor, logits: Tensor) -> None:
+        """Add a block to the softmax; `top` has its highest logits."""
         larger = torch.maximum(self._highest, top)
         sums = logits.sub_(larger[:, None]).exp_().sum(dim=-1)
         self._total = self._total * (self._highest - larger).exp() + sums
         self._highest = larger
 
-    def result(self) -> tuple[list[float], list[bool]]:
+    def result(self) -> tuple[Tensor, Tensor]:
         """Return the log-probabilities, and whether each token is the most probable."""
         highest = self._highest[self._place]
         values = self._picked - highest - self._total.log()[self._place]
-        return values.tolist(), (self._leads & (self._picked == highest)).tolist()
+        return values, self._leads & (self._picked == highest)
 
 
-def _has_hooks(head: Any) -> bool:
+class _QueuedReads(_Reads):
+    """The same for a GPU: no shape depends on numbers, so the CPU never waits for them.
+
+    Finding the position of each highest logit costs a CPU more than looking at those few that are
+    read.
+    """
+
+    def add(self, first: int, logits: Tensor) -> None:
+        """Process logits (positions, columns) of the tokens from `first` on, overwriting them."""
+        top, top_column = logits.max(dim=-1)
+        column = self._token - first
+        inside = (column >= 0) & (column < logits.shape[1])
+        column = column.clamp(0, logits.shape[1] - 1)
+        leading = (top_column[self._place] == column) & (
+            top[self._place] > self._highest[self._place]
+        )
+        self._picked = torch.where(inside, logits[self._place, column], self._picked)
+        self._leads = torch.where(inside, leading, self._leads)
+        self._add_up(top, logits)
+
+
+def has_hooks(head: Any) -> bool:
     """Return whether calling the module does more than its product (such as fetching weights)."""
     return bool(
         head._forward_hooks or head._forward_pre_hooks or hasattr(head, "_hf_hook")

@@ -11,7 +11,12 @@ from evalwright.core.responses import Response
 from evalwright.models.arguments import one_of
 from evalwright.models.local.hardware.machine import find_machine
 from evalwright.models.local.hardware.presets import with_preset
-from evalwright.models.local.hf.fitting import Fit, choose_fit, model_size
+from evalwright.models.local.hf.fitting import (
+    Fit,
+    choose_fit,
+    model_size,
+    weight_bytes,
+)
 from evalwright.models.local.hf.options import (
     GENERATE_ARGUMENTS,
     SCORING,
@@ -487,6 +492,10 @@ class TransformersModel(LocalModel):
             " evaluate that endpoint, which knows its form."
         )
 
+    def weight_bytes(self) -> int | None:
+        """Return how much memory the weights take at least; None if that is not known."""
+        return weight_bytes(self._source, self.options.dtype, self.options.quantisation)
+
     def reader(self) -> Reader:
         """Return how the model reads prompts; only the tokenizer is loaded."""
         from evalwright.models.local.hf.loading import load_reader
@@ -507,6 +516,7 @@ class TransformersModel(LocalModel):
     def _loaded(self) -> TransformersAnswering:
         from evalwright.models.local.hf.engine import TransformersAnswering
         from evalwright.models.local.hf.loading import load
+        from evalwright.models.local.hf.model_checks import ModelChecks
 
         check_embedded(self.name, self._source)
         require_quantisation_libraries(
@@ -516,7 +526,10 @@ class TransformersModel(LocalModel):
         for source in (self._source, self._tokenizer_source, self._adapter):
             if source is not None:
                 source.require_unchanged()
-        engine = TransformersAnswering(loaded, self.options, self.name)
+        options = self.options
+        identity = [self.fingerprint, options.scoring, options.placement]
+        checks = ModelChecks(identity, loaded.device, options.memory)
+        engine = TransformersAnswering(loaded, options, self.name, checks)
         self._loaded_facts = {
             "parameters": loaded.model.num_parameters(),
             "context_length": loaded.reader.rules.max_length,

@@ -23,8 +23,9 @@ from transformers.cache_utils import DynamicCache
 
 from evalwright.models.local.hf import cascade
 from evalwright.models.local.hf.batching import Tensor, cache_bytes, text_config
+from evalwright.models.local.hf.model_checks import ModelChecks
 from evalwright.models.local.hf.quiet import quiet
-from evalwright.models.local.hf.reading import LogitReader
+from evalwright.models.local.hf.reading import LogitReader, to_device
 from evalwright.models.local.tree import Row
 
 _ATTENTION_LAYERS = {"full_attention", "sliding_attention", "chunked_attention"}
@@ -67,7 +68,13 @@ class TreeForward:
     `cascading` says how it attends; `refusal` says why it cannot be used, or is None.
     """
 
-    def __init__(self, model: Any, reader: LogitReader, device: str) -> None:
+    def __init__(
+        self,
+        model: Any,
+        reader: LogitReader,
+        device: str,
+        checks: ModelChecks | None = None,
+    ) -> None:
         self._model = model
         self.base: Any = getattr(model, "base_model", None)
         self._reader = reader
@@ -76,7 +83,9 @@ class TreeForward:
         self.dtype = next(model.parameters()).dtype
         self.number_bytes = int(self.dtype.itemsize)
         self.cache_argument = CACHE_ARGUMENTS[0]
-        self.refusal = self._static_refusal() or self._tried_refusal()
+        self.refusal = self._static_refusal() or self._checked_refusal(
+            checks or ModelChecks()
+        )
         self.cascading = self.refusal is None and cascade.is_possible(
             self.config, device
         )
@@ -105,8 +114,8 @@ class TreeForward:
                 ids[line, start:end] = part.node.tokens
                 positions[line, start:end] = np.arange(part.node.start, part.node.end)
         inputs: dict[str, Any] = {
-            "input_ids": torch.from_numpy(ids).to(self.device),
-            "position_ids": torch.from_numpy(positions).to(self.device),
+            "input_ids": to_device(torch.from_numpy(ids), self.device),
+            "position_ids": to_device(torch.from_numpy(positions), self.device),
             "use_cache": keep or past.length > 0,
         }
         with torch.inference_mode():
@@ -158,10 +167,7 @@ class TreeForward:
     ) -> tuple[Tensor, Stored | None]:
         length = inputs["input_ids"].shape[1]
         if past.length or any(row.branches for row in rows):
-            seen = np.ones((len(rows), length, past.length + length), dtype=bool)
-            for row_index, row in enumerate(rows):
-                seen[row_index, :, past.length :] = visible(row, length)
-            inputs["attention_mask"] = self._mask(seen)[:, None]
+            inputs["attention_mask"] = self._portable_mask(rows, past.length, length)
         else:
             # Padding is on the right, where no token attends; so no mask is needed, and the fast
             # kernel is used.
@@ -215,8 +221,24 @@ class TreeForward:
             ]
         )
 
+    def _portable_mask(self, rows: Sequence[Row], before: int, length: int) -> Tensor:
+        """Return the mask of padded rows; what is stored before them is visible to all.
+
+        Only what differs is made on the CPU and copied.
+        """
+        seen = np.stack([visible(row, length) for row in rows])
+        mask = torch.zeros(
+            (len(rows), 1, length, before + length),
+            dtype=self.dtype,
+            device=self.device,
+        )
+        mask[:, 0, :, before:] = self._mask(seen)
+        return mask
+
     def _mask(self, seen: np.ndarray) -> Tensor:
-        return cascade.additive_mask(torch.from_numpy(seen).to(self.device), self.dtype)
+        return cascade.additive_mask(
+            to_device(torch.from_numpy(seen), self.device), self.dtype
+        )
 
     def stored_bytes(self, length: int) -> int:
         """Return the bytes of the keys and values of that many tokens."""
@@ -241,6 +263,17 @@ class TreeForward:
                 " sdpa and eager do)"
             )
         return None
+
+    def _checked_refusal(self, checks: ModelChecks) -> str | None:
+        """Try how the model takes a cache, unless that is known."""
+        argument = checks.passed("cache argument")
+        if argument in CACHE_ARGUMENTS:
+            self.cache_argument = argument
+            return None
+        refusal = self._tried_refusal()
+        if refusal is None:
+            checks.note("cache argument", self.cache_argument)
+        return refusal
 
     def _tried_refusal(self) -> str | None:
         """Find out by two passes of eight tokens how the model takes a cache.

@@ -19,6 +19,7 @@ import torch
 from evalwright.core.errors import Failure, ModelError
 from evalwright.models.local.answering import PairScore
 from evalwright.models.local.hf.batching import BatchRunner, is_out_of_memory
+from evalwright.models.local.hf.model_checks import ModelChecks
 from evalwright.models.local.hf.quiet import logger
 from evalwright.models.local.hf.reading import (
     LogitReader,
@@ -51,6 +52,10 @@ _MIN_PIECE_TOKENS = 64
 
 _SHORT_CUT_TOKENS = 16
 """Tokens of a shortened request, from its context's beginning and again from its end."""
+
+
+_COMPARISON = "tree scores"
+"""The check of scores of a prefix tree, in `ModelChecks`."""
 
 
 class _UnsuitableModel(Exception):
@@ -142,6 +147,7 @@ class TreeScorer:
         stored: most bytes of stored keys and values.
         name: the model's name, for messages.
         insist: whether to raise ModelError instead of scoring in the plain way.
+        checks: what trying out this model has shown before.
     """
 
     def __init__(
@@ -155,6 +161,7 @@ class TreeScorer:
         stored: int,
         name: str,
         insist: bool = False,
+        checks: ModelChecks | None = None,
     ) -> None:
         self.forward = forward
         self._reader = reader
@@ -165,7 +172,9 @@ class TreeScorer:
         self._batcher: BatchRunner[IndexedScores] = BatchRunner(
             rows, tokens, passing=(_UnsuitableModel,)
         )
+        self._checks = checks or ModelChecks()
         self._compared: int | None = None
+        self._restore_comparison()
         self._tokens_given = self._tokens_computed = self._positions_read = 0
         if forward.refusal is not None:
             self._refuse(forward.refusal)
@@ -233,6 +242,7 @@ class TreeScorer:
                     yield taking[position], scored
                 return
             except _UnsuitableModel as error:
+                self._checks.note(_COMPARISON, None)
                 if self.forward.cascading:
                     self.forward.cascading = False
                     self._compared = None
@@ -431,7 +441,7 @@ class TreeScorer:
             limits = CutLimits(row=row, piece=largest, shortest=1)
             scores += self._walk(_ScoringJob(cuts, tree.spans, limits), tree)
         self._compare(cuts, scores)
-        self._compared = 2 * _SHORT_CUT_TOKENS
+        self._note_comparison(2 * _SHORT_CUT_TOKENS)
 
     def _compare_length(
         self,
@@ -451,11 +461,11 @@ class TreeScorer:
         scores = dict(tree_scores)
         for index in job.plain.keys() & scores.keys():
             self._check([(0, job.plain.pop(index))], [scores[index]])
-            self._compared = max(self._compared or 0, job.length(index))
+            self._note_comparison(max(self._compared or 0, job.length(index)))
         chosen = self._long_one(job, scores)
         if chosen is not None:
             self._compare(job.pairs, [(chosen, scores[chosen])])
-            self._compared = job.length(chosen)
+            self._note_comparison(job.length(chosen))
 
     def _long_one(self, job: _ScoringJob, indices: Iterable[int]) -> int | None:
         """Choose a request to compare, if the longest is twice as long as any before.
@@ -519,6 +529,26 @@ class TreeScorer:
             raise _UnsuitableModel(
                 f"scores differ by {largest:.1e} per token from plain scoring"
             )
+
+    def _note_comparison(self, length: int) -> None:
+        """Note that the tree's scores of a request of this length were right."""
+        self._compared = length
+        self._checks.note(_COMPARISON, [self._passes(), self.forward.cascading, length])
+
+    def _restore_comparison(self) -> None:
+        """Take over the comparison of an earlier process with passes of the same sizes."""
+        noted = self._checks.passed(_COMPARISON)
+        if not isinstance(noted, list) or noted[:1] != [self._passes()]:
+            return
+        _, is_cascading, length = noted
+        if is_cascading and not self.forward.cascading:
+            return
+        self.forward.cascading = is_cascading
+        self._compared = length
+
+    def _passes(self) -> list[int | None]:
+        """Return the limits of passes; that in tokens by its power of two, as memory varies."""
+        return [self._batcher.rows, self._batcher.tokens.bit_length()]
 
     def _refuse(self, reason: str) -> None:
         self.forward.refusal = reason

@@ -1,0 +1,117 @@
+"""Products with a model's weights on a CPU, for the few rows of a generation step.
+
+With some dozen rows, a product that first brings the weights into the kernel's own layout spends as
+long on that as on multiplying. oneDNN takes weights that are laid out once, and then a row's
+numbers do not depend on how many rows are beside it, so they do not depend on the batch either.
+Its sums are rounded in another order than those of the plain product. Scores are therefore computed
+without it.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from evalwright.models.local.hf.batching import Tensor, is_out_of_memory
+from evalwright.models.local.hf.reading import has_hooks
+
+_X86 = ("x86_64", "AMD64", "amd64")
+
+_TYPICAL_ROWS = 64
+"""Rows that the layout is chosen for; it serves any number of them."""
+
+
+class PackedProducts:
+    """The linear layers of a model with packed weights, which take as much memory again.
+
+    They are packed when they are first used. `active` says whether they are used at all.
+
+    Args:
+        model: the transformers model.
+        device: where it is.
+        budget: most bytes of packed weights.
+    """
+
+    def __init__(self, model: Any, device: str, budget: int) -> None:
+        self._layers = [
+            module for module in model.modules() if _is_plain_linear(module)
+        ]
+        needed = sum(layer.weight.nbytes for layer in self._layers)
+        self._forwards: list[tuple[dict[str, Any], Callable[[Tensor], Tensor]]] = []
+        self.active = (
+            device == "cpu"
+            and needed <= budget
+            and bool(self._layers)
+            and are_supported()
+        )
+
+    def close(self) -> None:
+        """Free the packed weights, and do not use them again."""
+        self.active = False
+        self._forwards = []
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Let the model's linear layers use the packed weights within the block."""
+        if self.active and not self._forwards:
+            self._pack()
+        forwards = self._forwards
+        try:
+            for attributes, forward in forwards:
+                attributes["forward"] = forward
+            yield
+        finally:
+            for attributes, _ in forwards:
+                attributes.pop("forward", None)
+
+    def _pack(self) -> None:
+        """Pack all weights; if memory runs out, go on without."""
+        try:
+            self._forwards = [
+                (layer.__dict__, _packed_forward(layer)) for layer in self._layers
+            ]
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            self.close()
+
+
+def _is_plain_linear(module: Any) -> bool:
+    """Return whether a module does nothing but a product in float32 on a CPU."""
+    return (
+        type(module) is torch.nn.Linear
+        and not has_hooks(module)
+        and "forward" not in module.__dict__
+        and module.weight.dtype == torch.float32
+        and module.weight.device.type == "cpu"
+    )
+
+
+def are_supported() -> bool:
+    """Return whether this processor and this release of torch have such products."""
+    return (
+        platform.machine() in _X86
+        and torch.backends.mkldnn.is_available()
+        and hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
+        and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    )
+
+
+def _packed_forward(layer: Any) -> Callable[[Tensor], Tensor]:
+    """Pack the weight of a linear layer; return what computes its output."""
+    with torch.inference_mode():
+        weight = torch.ops.mkldnn._reorder_linear_weight(
+            layer.weight.detach(), _TYPICAL_ROWS
+        )
+    bias = layer.bias
+    multiply = torch.ops.mkldnn._linear_pointwise
+
+    def forward(states: Tensor) -> Tensor:
+        product: Tensor = multiply(states, weight, bias, "none", [], "")
+        return product
+
+    return forward
