@@ -15,6 +15,12 @@ from typing import Any, TypeVar
 MAX_EVENTS = 16
 """Most sockets that are read before the loop goes on with what was read."""
 
+MAX_HELD_TURNS = 64
+"""Turns of the loop after which other work goes on, though sockets are still waiting to be read.
+
+A thousand replies are read by then. More are no burst: programs whose output never ends, say.
+"""
+
 T = TypeVar("T")
 
 
@@ -24,19 +30,23 @@ class FewEventsSelector(selectors.DefaultSelector):
     def __init__(self) -> None:
         super().__init__()
         self.has_more = False
-        """Whether more sockets were ready than were reported last time."""
+        """Whether other work should wait, as more sockets are ready than were reported."""
         self._reported: set[int] = set()
+        self._turns_with_more = 0
 
     def select(
         self, timeout: float | None = None
     ) -> list[tuple[selectors.SelectorKey, int]]:
         events = super().select(timeout)
-        self.has_more = len(events) > MAX_EVENTS
-        if self.has_more:
+        if len(events) <= MAX_EVENTS:
+            self._turns_with_more = 0
+        else:
+            self._turns_with_more += 1
             # Those that were reported last time come last; the others are not starved by them.
             events.sort(key=lambda event: event[0].fd in self._reported)
             events = events[:MAX_EVENTS]
             self._reported = {key.fd for key, _ in events}
+        self.has_more = self._turns_with_more % MAX_HELD_TURNS > 0
         return events
 
 

@@ -105,6 +105,7 @@ class SqliteDatabase(Database):
         if not self._has_log:
             return
         if self._log is None:
+            # SQLite has no locks on this file, which closing it here would end.
             path = self.path.with_name(f"{self.path.name}-wal")
             self._log = path.open("r+b", buffering=0)
         os.fsync(self._log.fileno())
