@@ -40,12 +40,15 @@ class FewEventsSelector(selectors.DefaultSelector):
         events = super().select(timeout)
         if len(events) <= MAX_EVENTS:
             self._turns_with_more = 0
+            self._reported.clear()
         else:
             self._turns_with_more += 1
-            # Those that were reported last time come last; the others are not starved by them.
+            # Those that were reported before come last, so that they starve no others.
             events.sort(key=lambda event: event[0].fd in self._reported)
             events = events[:MAX_EVENTS]
-            self._reported = {key.fd for key, _ in events}
+            if events[-1][0].fd in self._reported:
+                self._reported.clear()  # all have had their turn
+            self._reported.update(key.fd for key, _ in events)
         self.has_more = self._turns_with_more % MAX_HELD_TURNS > 0
         return events
 
