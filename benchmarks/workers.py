@@ -149,7 +149,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--samples", type=int, default=1_500, help="of each trial")
     parser.add_argument("--workers", type=int, default=8, help="of each trial")
-    parser.add_argument("--events", type=int, default=20, help="kills, stops and pauses")
+    parser.add_argument(
+        "--events", type=int, default=20, help="kills, stops and pauses"
+    )
     parser.add_argument(
         "--processes", default="0,1,2,4", help="for speed; 0 is a plain run"
     )
