@@ -1,6 +1,6 @@
 """Which replies a `kill -9` loses: their number, their age and how many came after them.
 
-    python benchmarks/kill_window.py [--kills 20] [--burst 68] [--load 0,18] [--postgres]
+    python -m benchmarks kill_window [--kills 20] [--burst 68] [--load 0,18] [--postgres]
         [--trees BEFORE/src AFTER/src]
 
 A server holds the requests of a run until so many are in flight, answers them all at once, and
