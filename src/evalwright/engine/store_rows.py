@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from evalwright.core.errors import StoreError
+from evalwright.core.json_text import encode_function
 from evalwright.core.responses import Response
 from evalwright.core.secrets import mask_json
 
@@ -26,7 +27,7 @@ _COMPRESS_FROM_BYTES = 1024
 MAX_CONTENT_BYTES = 1 << 28
 """Most bytes of a request or response; a row from elsewhere could decompress to any length."""
 
-dump = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+dump = encode_function(json.JSONEncoder(separators=(",", ":"), ensure_ascii=False))
 
 
 @dataclass(slots=True)
@@ -58,6 +59,11 @@ class Batch:
     polls: list[bytes] = field(default_factory=list)
     outcomes: list[str] = field(default_factory=list)
     changed: list[bytes] = field(default_factory=list)
+
+    @property
+    def stores(self) -> bool:
+        """Whether it has anything that must survive a loss of power."""
+        return bool(self.puts or self.empty)
 
 
 class Group:
