@@ -309,6 +309,28 @@ def test_files_that_no_pod_can_have(
     assert not (inside / "base").exists()
 
 
+def test_a_link_out_of_the_folder_is_copied_only_if_the_user_names_it(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    write_files(folder)
+    outside = tmp_path_factory.mktemp("outside") / "private"
+    outside.write_text("private")
+    link = folder / "sets/rows.jsonl"
+    link.unlink()
+    link.symlink_to(outside)
+    command = ["jobs", "kubernetes", "--workers", "2", *OPTIONS, "--into", "base/"]
+    run = ["run", "--config", "suite.yaml", "--name", "n"]
+    for added in ([], ["--file", "sets"]):
+        done = typed(*command, *added, "--", *run)
+        assert done.code == 2
+        assert "sets/rows.jsonl' is outside of the working folder" in done.err
+        assert not (folder / "base").exists()
+    done = typed(*command, "--file", "sets/rows.jsonl", "--", *run)
+    assert done.code == 0, done.text
+    copies = [file.read_text() for file in (folder / "base/files").iterdir()]
+    assert "private" in copies
+
+
 def lay_out_volume(volume: Path, contents: dict[str, bytes]) -> Path:
     """Lay files out as a node does for a ConfigMap: links at the top, through a hidden folder.
 

@@ -57,3 +57,10 @@ def test_one_request_is_a_request() -> None:
     runs = evaluate("factual-closed-book", models, limit=1, name="single")
     page = to_markdown(runs_summary(runs))
     assert page.count("1 request sent") == 2
+
+
+def test_what_workers_paid_is_not_said_to_be_of_one_command() -> None:
+    usage = {"sent": 2, "cost": 0.5}
+    alone = dict(usage_facts({"usage": usage}))
+    together = dict(usage_facts({"usage": usage, "workers": [{"host": "a"}]}))
+    assert alone["Paid by this command"] == together["Paid by all workers"]

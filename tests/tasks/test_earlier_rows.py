@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from evalwright.core.notes import write_note
 from evalwright.core.tasks import Task
 from evalwright.evaluation.task_choice import sample_order
 from evalwright.tasks.loading import load_tasks
@@ -134,3 +135,15 @@ def test_the_beginning_of_a_long_order_is_the_same_from_a_note(
     assert sample_order(100_000, 3, None).tolist() == expected
     assert len(list((tmp_path / "home" / "orders").iterdir())) == 2
     assert sample_order(7, 3, 100, as_filed=True).tolist() == list(range(7))
+
+
+@pytest.mark.parametrize(
+    "forged", [[5, 5, 5], [-1, 2, 3], [100_000, 1, 2], [10**30, 1, 2], ["a", 1, 2]]
+)
+def test_a_noted_order_that_is_none_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forged: list[object]
+) -> None:
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    expected = sample_order(100_000, 3, 3)
+    write_note("orders", [100_000, 3, 3], 1, forged)
+    assert sample_order(100_000, 3, 3) == expected

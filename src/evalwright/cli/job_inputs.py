@@ -8,6 +8,7 @@ from pathlib import Path
 from evalwright.core.errors import ConfigurationError
 from evalwright.core.secrets import find_key_prefix
 from evalwright.reports.kubernetes_jobs import MAX_FILES_BYTES, check_size
+from evalwright.tasks.safe_files import is_within
 
 _YAML_SUFFIXES = (".yaml", ".yml")
 _MAX_PATH_CHARS = 1_000
@@ -35,24 +36,34 @@ def input_files(
             read, there is no such file, or the files are too large.
     """
     root = Path.cwd().resolve()
-    waiting = [Path(text) for word in words for text in _texts(word) if _is_file(text)]
-    for folder in folders:
-        waiting += _folder_files(Path(folder))
+    # Each file with the folder or the folder of the YAML file that names it; None for the user.
+    waiting: list[tuple[Path, Path | None]] = [
+        (Path(text), None) for word in words for text in _texts(word) if _is_file(text)
+    ]
+    searched = [Path(folder) for folder in folders]
     for name in further:
         path = Path(name)
         if not path.exists():
             raise ConfigurationError(f"--file {name}: there is no such file or folder.")
-        waiting += _folder_files(path) if path.is_dir() else [path]
+        if path.is_dir():
+            searched.append(path)
+        else:
+            waiting.append((path, None))
+    for folder in searched:
+        waiting += [(path, folder) for path in _folder_files(folder)]
     contents: dict[str, bytes] = {}
     while waiting:
-        path = waiting.pop(0)
+        path, named_by = waiting.pop(0)
         relative = _relative_path(path, root)
         if relative in contents:
             continue
+        if named_by is not None:
+            _check_inside(path, root, named_by)
         contents[relative] = _read(path)
         check_size(contents)
         if path.suffix in _YAML_SUFFIXES:
-            waiting += _named_files(contents[relative], path.parent)
+            named = _named_files(contents[relative], path.parent)
+            waiting += [(named_path, path.parent) for named_path in named]
     return contents
 
 
@@ -138,6 +149,20 @@ def _relative_path(path: Path, root: Path) -> str:
         f" and '{path}' is not one of them. Copy it into the working folder and name it"
         " there."
     )
+
+
+def _check_inside(path: Path, root: Path, folder: Path) -> None:
+    """Check a file that a YAML file or a folder names, which a stranger may have written.
+
+    Raises:
+        ConfigurationError: it is a link that leads out of the working folder and of `folder`, or
+            it is hidden there; `run` does not read it either.
+    """
+    if not is_within(path, root, folder):
+        raise ConfigurationError(
+            f"'{path}' is outside of the working folder (links followed), or hidden there,"
+            f" so it is not copied. If pods need it, add --file '{path}'."
+        )
 
 
 def _read(path: Path) -> bytes:

@@ -218,7 +218,10 @@ def _noted_order(n: int, seed: int, size: int) -> array[int] | None:
     noted = read_note("orders", [n, seed, size], _ORDER_VERSION)
     if not isinstance(noted, list) or len(noted) != size:
         return None
-    return array("q", noted)
+    if not all(type(index) is int and 0 <= index < n for index in noted):
+        return None
+    # A forged note must not give a sample twice.
+    return array("q", noted) if len(set(noted)) == size else None
 
 
 LONG_SHUFFLE = 100_000

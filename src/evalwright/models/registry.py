@@ -199,6 +199,8 @@ def open_model(name: str, arguments: Mapping[str, Any] | None = None) -> Model:
         return open_replicated(
             name, options, open_model, list(_BACKENDS.options(provider))
         )
+    for argument in REPLICAS:
+        options.pop(argument, None)  # null, as if it were not given
     if revision is not None:
         options["revision"] = revision
     parameters = inspect.signature(backend).parameters

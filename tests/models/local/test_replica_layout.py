@@ -245,3 +245,9 @@ def test_all_devices_of_a_machine_without_any_are_its_cpu(tiny: Path) -> None:
     assert not model.replicas
     checked = typed("models", "check", f"hf/{tiny}", "-M", "devices=all")
     assert "one process on the CPU" in checked.err
+
+
+@pytest.mark.parametrize("argument", ["devices", "devices_per_replica", "replicas"])
+def test_null_is_as_if_it_were_not_given(tiny: Path, argument: str) -> None:
+    model = open_model(f"hf/{tiny}", {argument: None, "device": "cpu"})
+    assert model.fingerprint == open_model(f"hf/{tiny}", {"device": "cpu"}).fingerprint

@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalwright.core import file_hashes
 from evalwright.core.errors import DatasetError
 from evalwright.tasks.datasets.formats import read_rows
 from evalwright.tasks.datasets.jsonl_rows import (
     DECODER,
+    FileSource,
     Rows,
     as_json,
     file_source,
@@ -175,3 +177,19 @@ def test_a_copy_of_a_table_may_have_what_json_has_not(tmp_path: Path) -> None:
         for row, _ in Rows([file_source(tmp_path / "copy.jsonl", "t.parquet")]).scan()
     ]
     assert row["a"] != row["a"]
+
+
+def test_a_file_that_changes_after_its_noted_hash_was_used_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(file_hashes, "SETTLED_SECONDS", -1.0)
+    monkeypatch.setattr(file_hashes, "_has_change_times", bool)
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"a": 1}\n' * 200_000)
+    content = FileSource(path).content()
+    source = FileSource(path)
+    assert source.content() == content
+    path.write_bytes(b'{"a": 22}\n' * 200_000)
+    with pytest.raises(DatasetError, match="the file changed during the run"):
+        source.read(0, 8)

@@ -715,7 +715,8 @@ def usage_facts(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             else ""
         )
         included = f", {_role_list(roles)} included" if roles else ""
-        yield "Paid by this command", numbers.money(usage["cost"]) + included + words
+        payer = "all workers" if record.get("workers") else "this command"
+        yield f"Paid by {payer}", numbers.money(usage["cost"]) + included + words
     cost = usage.get("answers", {}).get("cost")
     if cost is not None:
         unknown = usage["answers"].get("unpriced", 0)

@@ -24,7 +24,13 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from evalwright.core.errors import DatasetError
-from evalwright.core.file_hashes import file_state, note_hash, noted_hash
+from evalwright.core.file_hashes import (
+    NOTED_FROM_BYTES,
+    file_state,
+    note_hash,
+    noted_hash,
+    write_back,
+)
 from evalwright.core.private import LONGEST_LINE
 from evalwright.tasks.safe_files import failing_as
 from evalwright.tasks.yaml_files import kind_of, shown_path
@@ -63,7 +69,10 @@ class FileSource:
             with failing_as(
                 DatasetError, f"The data file '{self.label}' cannot be read"
             ):
+                status = self.path.stat()
                 self._content = noted_hash(self.path)
+            if self._content:
+                self._stamp = status.st_size, status.st_mtime_ns
         if not self._content:
             for _ in self._chunks():
                 pass
@@ -74,6 +83,8 @@ class FileSource:
         digest = hashlib.blake2b(digest_size=16)
         handle = self._open()
         with os.fdopen(handle, "rb", buffering=0) as file:
+            if self.size >= NOTED_FROM_BYTES:
+                write_back(handle)
             self._stamp = _stamp(handle)
             state = file_state(self.path)
             while chunk := file.read(_CHUNK):
