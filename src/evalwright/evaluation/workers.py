@@ -148,12 +148,12 @@ class WorkersMeter(Meter):
         """Report progress; nothing at the end, as the run goes on until it is written."""
         if finished:
             return
-        own = self.done
+        n_own = self.done
         if self.slices is not None and self.slices.total:
             share = self.slices.done / self.slices.total
-            self.done = max(own, round(share * self.plan.total))
+            self.done = max(n_own, round(share * self.plan.total))
         super().report()
-        self.done = own
+        self.done = n_own
 
 
 class RunWorker:
@@ -197,7 +197,7 @@ class RunWorker:
     async def work(self) -> RunEnd:
         """Evaluate slices while there are any; then have the run written, here or elsewhere."""
         self._place.say(self._welcome())
-        watching = asyncio.create_task(self._watch())
+        reporting = asyncio.create_task(self._report_repeatedly())
         try:
             with self._meter:
                 while True:
@@ -208,7 +208,7 @@ class RunWorker:
                 is_mine = await self._claim_end()
             self._place.say(self._farewell())
         finally:
-            watching.cancel()
+            reporting.cancel()
             with suppress(StoreError):
                 await self._write_tally()
         return await (self._write_run() if is_mine else self._read_end())
@@ -300,7 +300,7 @@ class RunWorker:
         if isinstance(self._place.budget, SharedBudget):
             await self._place.budget.give_back()
 
-    async def _watch(self) -> None:
+    async def _report_repeatedly(self) -> None:
         """Show how far all workers are, while this one evaluates."""
         while self._place.reporter is not None:
             await asyncio.sleep(LOOK_SECONDS)
