@@ -23,7 +23,9 @@ but the bare loop scores its answers and writes its records, evalwright keeps ea
 before it goes on. Environments are those of peers.py.
 
 With --trees two states of evalwright's own source are measured beside the bare loop, as "before"
-and "after", all with the Python that runs this file and its packages; ratios are then to "before".
+and "after", all with the Python that runs this file and its packages; ratios are then to the first
+of --systems. The system "pyreqwest" is the bare loop with that HTTP client, if it is installed
+there.
 """
 
 from __future__ import annotations
@@ -120,14 +122,21 @@ def fetch_books(server: str, path: str) -> dict[str, Any]:
 # -- the clients: a folder with everything in it, and the command that evaluates it ----
 
 
-def bare_command(folder: Path, setting: Setting) -> list[str]:
+def bare_command(
+    folder: Path, setting: Setting, http_client: str = "aiohttp"
+) -> list[str]:
     return [
         python(),
         str(HERE / "remote_bare.py"),
         setting.url,
         "questions.jsonl",
         str(setting.at_once),
+        http_client,
     ]
+
+
+def bare_pyreqwest(folder: Path, setting: Setting) -> list[str]:
+    return bare_command(folder, setting, "pyreqwest")
 
 
 def evalwright(folder: Path, setting: Setting) -> list[str]:
@@ -207,6 +216,7 @@ def lm_eval(folder: Path, setting: Setting) -> list[str]:
 
 CLIENTS: dict[str, Callable[[Path, Setting], list[str]]] = {
     "bare": bare_command,
+    "pyreqwest": bare_pyreqwest,
     "evalwright": evalwright,
     "inspect_ai": inspect,
     "lm_eval": lm_eval,
@@ -276,7 +286,7 @@ def line(mode: str, most: int, name: str, turns: dict[str, list[Turn]]) -> str:
     """Medians over the repeats, and the ratios to the yardstick with their median and range."""
     mine = turns[name]
     middle = statistics.median
-    yardstick = turns["before" if "before" in turns else next(iter(turns))]
+    yardstick = next(iter(turns.values()))
     pairs = list(zip(mine, yardstick, strict=True))
     rates = [100 * turn.rate / reference.rate for turn, reference in pairs]
     cpus = [100 * turn.cpu / reference.cpu for turn, reference in pairs]
@@ -343,7 +353,9 @@ def main() -> None:
     parser.add_argument("--systems", default="")
     parser.add_argument("--trees", nargs=2, type=Path, metavar=("BEFORE", "AFTER"))
     options = parser.parse_args()
-    systems = list(filter(None, options.systems.split(","))) or list(CLIENTS)
+    systems = list(filter(None, options.systems.split(","))) or [
+        name for name in CLIENTS if name != "pyreqwest"
+    ]
     if options.trees:
         CLIENTS.update(
             zip(("before", "after"), map(from_tree, options.trees), strict=True)
@@ -353,7 +365,7 @@ def main() -> None:
             "before",
             "after",
         ]
-    yardstick = "before" if "before" in systems else systems[0]
+    yardstick = systems[0]
     for peer in (
         *([] if options.trees else [OURS]),
         *([LM_EVAL] if "lm_eval" in systems else []),

@@ -356,9 +356,18 @@ def from_json(text: str | bytes) -> Any:
     try:
         if isinstance(text, bytes):
             text = text.decode(json.detect_encoding(text), "surrogatepass")
-        return _DECODER.decode(text)
+        return _decode(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def _decode(text: str) -> Any:
+    """Decode like `_DECODER.decode`, which takes half as long again for a typical reply."""
+    try:
+        value, end = _DECODER.scan_once(text, 0)
+    except StopIteration:  # white space, or no JSON
+        return _DECODER.decode(text)
+    return _DECODER.decode(text) if text[end:].strip(" \t\n\r") else value
 
 
 def _parse_integer(digits: str) -> int:
@@ -368,7 +377,7 @@ def _parse_integer(digits: str) -> int:
     return int(digits)
 
 
-_DECODER = json.JSONDecoder(parse_int=_parse_integer)
+_DECODER: Any = json.JSONDecoder(parse_int=_parse_integer)
 """Built once: building it takes as long as parsing a typical reply."""
 
 

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from evalwright.core.errors import RunError
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
+from evalwright.runs import writer as writer_module
 from evalwright.runs.reader import open_run
 from evalwright.runs.writer import RunWriter, to_json, write_json
 from evalwright.tasks.safe_files import write_text
@@ -66,6 +67,29 @@ def test_lines_stand_in_the_order_of_positions(
         "run.json",
         "samples.jsonl",
     ]
+
+
+@pytest.mark.parametrize(
+    ("block_bytes", "read_ahead"), [(1, 8), (900, 8), (900, 1), (900, 0), (1 << 20, 8)]
+)
+def test_records_are_ordered_block_by_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int, read_ahead: int
+) -> None:
+    """Whatever a block holds, and whether its records lie close together or are read one by one."""
+    monkeypatch.setattr(writer_module, "_BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(writer_module, "_READ_AHEAD", read_ahead)
+    positions = [7 * index % 40 for index in range(40)]
+    with RunWriter(tmp_path) as writer:
+        for position in positions:
+            writer.add(position, a_record(position, "yes" * position))
+        writer.finish({"id": "r"})
+    data = (tmp_path / "samples.jsonl").read_bytes()
+    rows = [strict(line) for line in data.decode().splitlines()]
+    assert [(row["index"], row["answer"]) for row in rows] == [
+        (position, "yes" * position) for position in range(40)
+    ]
+    samples = strict((tmp_path / "run.json").read_text())["samples"]
+    assert samples["sha256"] == hashlib.sha256(data).hexdigest()
 
 
 def test_an_unfinished_run_leaves_nothing(tmp_path: Path) -> None:

@@ -407,13 +407,19 @@ def arguments_of(request: Request) -> dict[str, Any]:
 def images_of(request: Request) -> tuple[Image, ...]:
     """Return all images of a request's prompt, in order."""
     prompt: Prompt = getattr(request, "prompt", "") or getattr(request, "context", "")
-    if isinstance(prompt, str) or all(isinstance(turn.content, str) for turn in prompt):
+    if isinstance(prompt, str):
         return ()
-    return tuple(image for turn in prompt for image in turn.images)
+    turns_of_parts = [turn for turn in prompt if not isinstance(turn.content, str)]
+    if not turns_of_parts:
+        return ()
+    return tuple(image for turn in turns_of_parts for image in turn.images)
 
 
 def has_tool_turns(prompt: Prompt) -> bool:
     """Return whether a prompt has calls of tools, or results of such calls."""
-    return not isinstance(prompt, str) and any(
-        turn.role == "tool" or turn.tool_calls for turn in prompt
-    )
+    if isinstance(prompt, str):
+        return False
+    for turn in prompt:  # noqa: SIM110  # for each request: `any` takes twice the time
+        if turn.tool_calls or turn.role == "tool":
+            return True
+    return False

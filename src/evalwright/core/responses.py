@@ -36,9 +36,14 @@ class Usage:
 
     def as_dict(self) -> dict[str, int]:
         """Return a plain mapping for JSON, without zeros."""
-        return {
-            name: value for name in self.__slots__ if (value := getattr(self, name))
-        }
+        used = {"input_tokens": self.input_tokens, "output_tokens": self.output_tokens}
+        if self.reasoning_tokens:
+            used["reasoning_tokens"] = self.reasoning_tokens
+        if self.cached_tokens:
+            used["cached_tokens"] = self.cached_tokens
+        if not (self.input_tokens and self.output_tokens):
+            return {name: tokens for name, tokens in used.items() if tokens}
+        return used
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +157,13 @@ class Response:
 
     def without_secrets(self) -> Response:
         """Mask every known secret in this response: a server may echo what it was sent."""
-        tokens = "".join(token.text for token in self.tokens)
-        calls = "\0".join(
-            f"{call.name}\0{call.arguments}\0{call.id}" for call in self.tool_calls
-        )
-        if not holds_secret(
-            f"{self.text}\0{self.reasoning}\0{self.finish_reason}\0{self.model}\0{tokens}"
-            f"\0{calls}\0{self.provider_content}"
-        ):
+        texts = [self.text, self.reasoning, self.finish_reason, self.model]
+        if self.tokens:
+            texts.append("".join(token.text for token in self.tokens))
+        for call in self.tool_calls:
+            texts += (call.name, call.arguments, call.id)
+        texts.append(self.provider_content)
+        if not holds_secret("\0".join(texts)):
             return self
         reason = mask(self.finish_reason)
         text = mask(self.text)

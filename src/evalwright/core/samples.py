@@ -163,19 +163,22 @@ class Score:
 
     def as_dict(self) -> dict[str, Any]:
         """Return a plain mapping for JSON, leaving out empty fields."""
-        optional = {
-            "label": self.label,
-            "explanation": self.explanation,
-            "parts": dict(self.parts),
-            "item": {name: _plain(value) for name, value in (self.item or {}).items()},
-            "evidence": [list(span) for span in self.evidence],
-            "unsure": self.unsure,
-            "sentences": list(self.sentences),
-        }
-        return {
-            "value": self.value,
-            **{name: content for name, content in optional.items() if content},
-        }
+        fields: dict[str, Any] = {"value": self.value}
+        if self.label:
+            fields["label"] = self.label
+        if self.explanation:
+            fields["explanation"] = self.explanation
+        if self.parts:
+            fields["parts"] = dict(self.parts)
+        if self.item:
+            fields["item"] = {name: _plain(value) for name, value in self.item.items()}
+        if evidence := [list(span) for span in self.evidence]:
+            fields["evidence"] = evidence
+        if self.unsure:
+            fields["unsure"] = self.unsure
+        if self.sentences:
+            fields["sentences"] = list(self.sentences)
+        return fields
 
 
 def score_from(outcome: object) -> object:

@@ -14,15 +14,17 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
+from evalwright.core.json_text import encode_function
+
 KEY_VERSION = 1
 """Raised when the meaning of a payload changes, so that old answers are not used for new requests.
 """
 
 KEY_BYTES = 16
 
-_encode = json.JSONEncoder(
-    sort_keys=True, separators=(",", ":"), ensure_ascii=False
-).encode
+_encode = encode_function(
+    json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+)
 
 
 def canonical(payload: Mapping[str, Any]) -> bytes:

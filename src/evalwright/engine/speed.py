@@ -18,6 +18,7 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 LATENCY_ACCURACY = 0.01
 """Largest relative error of a percentile of the latencies."""
 _BUCKET_GROWTH = (1 + LATENCY_ACCURACY) / (1 - LATENCY_ACCURACY)
+_LOG_BUCKET_GROWTH = math.log(_BUCKET_GROWTH)
 _LEAST_SECONDS = 1e-9
 
 
@@ -117,7 +118,7 @@ def _latency_bucket(seconds: float) -> int:
     From a microsecond to a day there are fewer than 1,300 of them, so memory does not grow with the
     run (DDSketch: Masson, Rim & Lee 2019).
     """
-    return math.ceil(math.log(max(seconds, _LEAST_SECONDS)) / math.log(_BUCKET_GROWTH))
+    return math.ceil(math.log(max(seconds, _LEAST_SECONDS)) / _LOG_BUCKET_GROWTH)
 
 
 def _percentile(counts: Counter[int], share: float) -> float:

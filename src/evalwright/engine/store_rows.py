@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from evalwright.core.errors import StoreError
+from evalwright.core.json_text import encode_function
 from evalwright.core.responses import Response
 from evalwright.core.secrets import mask_json
 
@@ -26,7 +27,7 @@ _COMPRESS_FROM_BYTES = 1024
 MAX_CONTENT_BYTES = 1 << 28
 """Most bytes of a request or response; a row from elsewhere could decompress to any length."""
 
-dump = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+dump = encode_function(json.JSONEncoder(separators=(",", ":"), ensure_ascii=False))
 
 
 @dataclass(slots=True)

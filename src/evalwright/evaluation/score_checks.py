@@ -32,8 +32,9 @@ def checked_score(
     Raises:
         ScoringError: the value cannot be made a Score.
     """
+    if not isinstance(score, Score):
+        score = score_from(score)
     who = f"The scorer '{scorer}' on the item '{sample_id}'"
-    score = score_from(score)
     if not isinstance(score, Score):
         hint = (
             " A scorer that has nothing to say of an answer gives NoScore()."
@@ -74,6 +75,8 @@ def checked_score(
 
 def _with_plain_numbers(score: Score) -> Score:
     """Return the score for the record: numpy's numbers as Python's, truth values as 1 and 0."""
+    if not score.parts and type(score.value) is float:
+        return score  # as nearly all are
     numbers = [score.value, *score.parts.values()]
     if not any(
         isinstance(number, bool) or hasattr(number, "dtype") for number in numbers

@@ -157,11 +157,13 @@ async def score_record(
     in_order = {
         scorer.name: scores[scorer.name] for scorer in scorers if scorer.name in scores
     }
-    return replace(
-        record,
-        answer=answer,
-        scores=in_order,
-        failure=None,
+    return SampleRecord(
+        record.task,
+        record.index,
+        record.draw,
+        record.sample,
+        answer,
+        in_order,
         score_failures=failures,
         exchanges=exchanges,
     )
@@ -253,14 +255,15 @@ async def score_answer(
     scores: dict[str, Score] = {}
     failures: dict[str, Failure] = {}
     for scorer in scorers:
-        judges = Judges(ask)
+        judges = Judges(ask) if scorer.asks else None
         try:
             pending = (
-                scorer.function(sample, answer, judges)
-                if scorer.asks
-                else scorer.function(sample, answer)
+                scorer.function(sample, answer)
+                if judges is None
+                else scorer.function(sample, answer, judges)
             )
-            score = await pending if isawaitable(pending) else pending
+            is_score = type(pending) is Score
+            score = await pending if not is_score and isawaitable(pending) else pending
             if not isinstance(score, NoScore):
                 bounded = [
                     metric.label
@@ -278,6 +281,6 @@ async def score_answer(
             failures[scorer.name] = Failure(
                 "scorer error", "scorer", f"{type(error).__name__}: {error}"
             )
-        if exchanges is not None and judges.exchanges:
+        if exchanges is not None and judges is not None and judges.exchanges:
             exchanges[scorer.name] = judges.exchanges
     return scores, failures

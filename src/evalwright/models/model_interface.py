@@ -111,7 +111,7 @@ class Model(ABC):
     def refuses(self, request: Request) -> str | None:
         """Return why the request cannot be sent as it is, in a sentence; None if it can."""
         images = images_of(request)
-        if not all(image.data for image in images):
+        if images and not all(image.data for image in images):
             return (
                 "An image of a recorded prompt cannot be sent again: the record holds"
                 " its hash, not its bytes."
@@ -128,11 +128,11 @@ class Model(ABC):
                 "Images can only be in the user's turns: move them out of the other"
                 " turns."
             )
-        used = [
-            *(request.options() if isinstance(request, Generate) else ()),
-            *([TOOLS] if has_tool_turns(getattr(request, "prompt", "")) else ()),
-            *([IMAGES] if images else ()),
-        ]
+        used = list(request.options()) if isinstance(request, Generate) else []
+        if has_tool_turns(turns):
+            used.append(TOOLS)
+        if images:
+            used.append(IMAGES)
         if images and not isinstance(request, Generate):
             return (
                 f"'{self.name}' takes images only in prompts to generate an answer"

@@ -58,7 +58,7 @@ class Limit:
         self.expired = False
 
     def __enter__(self) -> Self:
-        task = asyncio.current_task()
+        task = asyncio.current_task(self._timeouts.loop)
         assert task is not None
         self.task: asyncio.Task[Any] = task
         self._cancelling = task.cancelling()

@@ -79,7 +79,8 @@ def images_of_record(record: SampleRecord) -> Iterator[Image]:
     if isinstance(prompt, str):
         return
     for turn in prompt:
-        yield from turn.images
+        if not isinstance(turn.content, str):
+            yield from turn.images
 
 
 class ImageKeeper:

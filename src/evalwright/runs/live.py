@@ -60,7 +60,9 @@ class LiveFile:
 
     def done(self, task: str, sample: str, draw: int) -> None:
         """Drop a sample that has its record."""
-        places = self._places.pop((task, sample, draw), ())
+        places = self._places.pop((task, sample, draw), None)
+        if places is None:
+            return
         self._dead_bytes += sum(length for _, length in places)
         if self._is_broken or self._dead_bytes < max(_MIN_DEAD_BYTES, self._size // 2):
             return

@@ -44,17 +44,18 @@ def record_row(record: SampleRecord) -> dict[str, Any]:
         "targets": list(sample.targets),
     }
     if sample.choices:
-        row |= {"choices": list(sample.choices), "gold": list(sample.gold)}
-    optional = {
-        "passages": [
+        row["choices"] = list(sample.choices)
+        row["gold"] = list(sample.gold)
+    if sample.passages:
+        row["passages"] = [
             {"id": passage.id, "text": passage.text} for passage in sample.passages
-        ],
-        "cluster": sample.cluster,
-        "metadata": dict(sample.metadata),
-    }
-    row |= {name: content for name, content in optional.items() if content}
+        ]
+    if sample.cluster:
+        row["cluster"] = sample.cluster
+    if sample.metadata:
+        row["metadata"] = dict(sample.metadata)
     if record.answer is not None:
-        row |= _answer_dict(record.answer)
+        _add_answer(row, record.answer)
     row["scores"] = {name: score.as_dict() for name, score in record.scores.items()}
     if record.failure is not None:
         row["failure"] = record.failure.as_dict()
@@ -102,32 +103,24 @@ def record_from(row: Mapping[str, Any]) -> SampleRecord:
     )
 
 
-def _answer_dict(answer: Answer) -> dict[str, Any]:
-    optional: dict[str, Any] = {
-        "reasoning": answer.reasoning or None,
-        "choice": answer.choice,
-    }
-    optional |= {
-        "log_likelihoods": [*answer.log_likelihoods] or None,
-        "strategy": {**answer.strategy} or None,
-        "tools": [definition.as_dict() for definition in answer.tools] or None,
-    }
-    fields = {
-        "prompt": prompt_payload(answer.prompt, recorded=True),
-        "answer": answer.text,
-    }
-    fields |= {
-        name: content for name, content in optional.items() if content is not None
-    }
-    responses = [response.as_dict() for response in answer.responses]
-    fields["timing"] = {
-        "latency": [response.pop("latency", 0.0) for response in responses]
-    }
+def _add_answer(row: dict[str, Any], answer: Answer) -> None:
+    row["prompt"] = prompt_payload(answer.prompt, recorded=True)
+    row["answer"] = answer.text
+    if answer.reasoning:
+        row["reasoning"] = answer.reasoning
+    if answer.choice is not None:
+        row["choice"] = answer.choice
+    if answer.log_likelihoods:
+        row["log_likelihoods"] = list(answer.log_likelihoods)
+    times: dict[str, Any] = {}
     if answer.strategy:
-        fields["strategy"], times = _timeless(answer.strategy)
-        fields["timing"] |= times
-    fields["responses"] = responses
-    return fields
+        row["strategy"], times = _timeless(answer.strategy)
+    if answer.tools:
+        row["tools"] = [definition.as_dict() for definition in answer.tools]
+    responses = [response.as_dict() for response in answer.responses]
+    latencies = [response.pop("latency", 0.0) for response in responses]
+    row["timing"] = {"latency": latencies, **times}
+    row["responses"] = responses
 
 
 def _timeless(strategy: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

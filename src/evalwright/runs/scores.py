@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from evalwright.core.errors import RunError
 from evalwright.core.samples import Sample
-from evalwright.core.secrets import masked
+from evalwright.core.secrets import holds_secret, masked
 from evalwright.runs.reader import Run
 from evalwright.runs.writer import to_json
 
@@ -257,7 +257,10 @@ def sample_content(sample: Sample) -> int:
     }
     if "doc" in sample.metadata:
         row["metadata"] = {"doc": sample.metadata["doc"]}
-    return row_content(masked(row))
+        return row_content(masked(row))
+    texts = [sample.input, *sample.targets, *sample.choices]
+    texts += [passage.text for passage in sample.passages]
+    return row_content(masked(row) if holds_secret("\0".join(texts)) else row)
 
 
 def names_question(contents: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -29,7 +29,9 @@ class TrajectoryTally:
 
     def add(self, record: SampleRecord) -> None:
         """Add a record; those without a trajectory count nowhere."""
-        strategy = {} if record.answer is None else record.answer.strategy
+        if record.answer is None or not record.answer.strategy:
+            return
+        strategy = record.answer.strategy
         if ATTEMPTS in strategy and ENDED in strategy:
             self._ended[str(strategy[ENDED])] += 1
         self._n_again += sum(

@@ -52,6 +52,7 @@ class Part(Placed):
         self.fixed = not templates.is_template(source)
         self.never_fails = templates.reads_only(source, _SAMPLE_TEXTS)
         self._exact = exact
+        self._fixed_text = source if exact else source.rstrip()
 
     def __call__(
         self, context: Mapping[str, Any], columns: Mapping[str, Any] | None = None
@@ -61,6 +62,8 @@ class Part(Placed):
         Raises:
             RowError: it cannot be rendered.
         """
+        if self.fixed:
+            return self._fixed_text
         rendered: str = super().__call__(context, columns)
         return rendered if self._exact else rendered.rstrip()
 

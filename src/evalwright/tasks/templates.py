@@ -51,6 +51,8 @@ def text(source: str) -> Callable[[Context], str]:
     literals, paths = pieces
     if not paths:
         return lambda context: source
+    if literals == ["", ""] and len(paths[0]) == 1:
+        return _text_of_column(str(paths[0][0]), source)
 
     def render(context: Context) -> str:
         rendered = [literals[0]]
@@ -78,6 +80,8 @@ def native(source: str) -> Callable[[Context], Any]:
     """
     simple = _SIMPLE.fullmatch(source.strip())
     if simple and (path := _path(simple[1])):
+        if len(path) == 1:
+            return _column(str(path[0]), source)
         return _quick(lambda context: _walk(context, path), source, _jinja_native)
     if _is_one_expression(source):
         return _jinja_native(source)
@@ -240,6 +244,29 @@ def _path(expression: str) -> tuple[str | int, ...]:
     for name, number, single, double in _STEPS.findall(expression[head.end() :]):
         steps.append(int(number) if number else name or single or double)
     return tuple(steps)
+
+
+def _column(name: str, source: str) -> Callable[[Context], Any]:
+    """Make the function of the commonest template, which is the name of a column alone."""
+
+    def render(context: Context) -> Any:
+        if type(context) is dict and name in context:
+            return context[name]
+        return _jinja_native(source)(context)
+
+    return render
+
+
+def _text_of_column(name: str, source: str) -> Callable[[Context], str]:
+    """Make the function of a template that puts one column into a text, and nothing else."""
+
+    def render(context: Context) -> str:
+        content = context.get(name) if type(context) is dict else None
+        if type(content) is str:
+            return content
+        return _jinja_text(source)(context) if content is None else str(content)
+
+    return render
 
 
 def _walk(context: Any, path: tuple[str | int, ...]) -> Any:

@@ -26,7 +26,7 @@ from evalwright.core.errors import (
     RequestError,
     UsageError,
 )
-from evalwright.core.requests import Ability, Embed, Generate, Request
+from evalwright.core.requests import Ability, Embed, Generate, Request, images_of
 from evalwright.core.responses import Response
 from evalwright.core.secrets import (
     changing_headers,
@@ -459,6 +459,8 @@ class ApiModel(RemoteModel):
         why = super().refuses(request)
         if why is not None or not isinstance(request, Generate):
             return why
+        if not request.options() and not images_of(request):
+            return None
         why = carrying.describe_unsupported(
             request, self.wire, self.provider, self.name
         )

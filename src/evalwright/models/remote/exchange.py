@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from evalwright.core.responses import RateLimits
 
@@ -73,8 +73,7 @@ def largest_reply(tokens: int | None) -> int | None:
     return None if tokens is None else SMALL_REPLY + tokens * BYTES_PER_TOKEN
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """A reply with a 2xx status.
 
     Attributes:

@@ -35,6 +35,7 @@ from evalwright.core.errors import (
     StillWriting,
     TimedOut,
 )
+from evalwright.core.json_text import encode_function
 from evalwright.core.secrets import remember
 from evalwright.models.remote.events import KINDS, gather_events
 from evalwright.models.remote.exchange import Call, Reply
@@ -446,9 +447,9 @@ class HttpClient:
         return url
 
 
-_encode = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, separators=(",", ":")
-).encode
+_encode = encode_function(
+    json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+)
 
 
 def encode(payload: Any) -> bytes:

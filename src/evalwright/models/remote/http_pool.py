@@ -18,6 +18,7 @@ import functools
 import logging
 import select
 import ssl
+from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -145,7 +146,35 @@ class Opened:
             return
         protocol.is_waiting = False
         protocol.idle_since = self._pool.now()
-        self._connection.release()
+        self._pool.keep(self._connection)
+
+
+class _Rests:
+    """Ends the rests of many connections with a single timer."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._resting: deque[tuple[float, asyncio.Future[None]]] = deque()
+
+    async def until(self, when: float) -> None:
+        """Wait until then, or longer if a connection that came before rests longer."""
+        future: asyncio.Future[None] = self._loop.create_future()
+        self._resting.append((when, future))
+        if len(self._resting) == 1:
+            self._loop.call_at(when, self._wake)
+        await future
+
+    def _wake(self) -> None:
+        """End the rests that are over; the first one is."""
+        now = self._loop.time()
+        is_over = True
+        while is_over:
+            _, future = self._resting.popleft()
+            if not future.done():  # otherwise its request was cancelled
+                future.set_result(None)
+            is_over = bool(self._resting) and self._resting[0][0] <= now
+        if self._resting:
+            self._loop.call_at(self._resting[0][0], self._wake)
 
 
 class Pool:
@@ -182,6 +211,36 @@ class Pool:
         self.distrusts = False
         """Whether the host has sent a reply that no request asked for."""
         self._trusted_from: float | None = None
+        self._rests = _Rests(loop)
+        self._idle: deque[aiohttp.connector.Connection] = deque()
+        """Connections that wait for the next request, the longest idle first.
+
+        The connector counts them as in use, so that it opens no more than the limit.
+        """
+        self._connecting = 0
+        """Requests that wait for the connector."""
+
+    def keep(self, connection: aiohttp.connector.Connection) -> None:
+        """Keep a connection for the next request, if it stays open."""
+        protocol: Any = connection.protocol
+        if self._connecting or not protocol.is_open():
+            connection.release()  # to a request that waits for one, or to be closed
+            return
+        self._idle.append(connection)
+        oldest: Any = self._idle[0].protocol
+        if oldest.idle_since < self.now() - IDLE_SECONDS:
+            self._idle.popleft().close()
+
+    def _take_idle(self) -> aiohttp.connector.Connection | None:
+        """Return a connection that is kept and open; None if there is none."""
+        oldest = self.now() - IDLE_SECONDS
+        while self._idle:
+            connection = self._idle.popleft()
+            protocol: Any = connection.protocol
+            if protocol.is_open() and protocol.idle_since >= oldest:
+                return connection
+            connection.close()
+        return None
 
     def distrust(self) -> None:
         """Reuse no connection from now on."""
@@ -197,46 +256,48 @@ class Pool:
         self, connection: aiohttp.connector.Connection
     ) -> bool:
         """Return whether a used connection stays silent until it may be reused; else end it."""
+        protocol: Any = connection.protocol
         silent = False
         try:
-            silent = await self._stays_silent(connection.protocol)
+            if not self.distrusts and protocol.is_open():
+                # What has come by now, the loop reads meanwhile, or it is found unread afterwards.
+                await self._rest(protocol.idle_since)
+                silent = not self.distrusts and protocol.is_clean()
+            if not silent:
+                # The loop reads pending data, and the protocol sees whether it is more than an end.
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
         finally:
             if not silent:
                 connection.close()
         return silent
 
-    async def _stays_silent(self, protocol: Any) -> bool:
-        """Return whether no data arrives on a used connection before it is reused."""
-        if not self.distrusts and protocol.is_open():
-            # What has come by now, the loop reads meanwhile, or it is found unread afterwards.
-            await asyncio.sleep(self._resting_seconds(protocol.idle_since or 0.0))
-            if not self.distrusts and protocol.is_clean():
-                return True
-        for _ in range(2):
-            await asyncio.sleep(
-                0
-            )  # the loop reads pending data, and the protocol sees whether it is more than an end
-        return False
-
-    def _resting_seconds(self, idle_since: float) -> float:
-        """Return the seconds for which a connection must still be watched before it is reused."""
+    async def _rest(self, idle_since: float) -> None:
+        """Wait for as long as a connection must still be watched before it is reused."""
         if self._trusted_from is None:
             self._trusted_from = idle_since + _FIRST_SILENT_SECONDS
-        return max(
-            0.0, max(self._trusted_from, idle_since + _SILENT_SECONDS) - self.now()
-        )
+        rested_at = max(self._trusted_from, idle_since + _SILENT_SECONDS)
+        if rested_at > self.now():
+            await self._rests.until(rested_at)
+        else:
+            await asyncio.sleep(0)
 
     async def open(
         self, method: str, url: URL, headers: bytes, body: bytes | None
     ) -> Opened:
         """Send a request with encoded `headers`, and wait for the headers of the reply."""
         while True:
-            try:
-                connection = await self._connector.connect(
-                    self._destination, [], self._timeout
-                )
-            except TimeoutError as error:
-                raise aiohttp.ConnectionTimeoutError from error
+            connection = self._take_idle()
+            if connection is None:
+                self._connecting += 1
+                try:
+                    connection = await self._connector.connect(
+                        self._destination, [], self._timeout
+                    )
+                except TimeoutError as error:
+                    raise aiohttp.ConnectionTimeoutError from error
+                finally:
+                    self._connecting -= 1
             protocol: Any = connection.protocol
             was_used = protocol.idle_since is not None
             if not was_used or await self._may_be_used_again(connection):
@@ -274,6 +335,8 @@ class Pool:
     async def close(self) -> None:
         """Close the connections."""
         await self._connector.close()
+        while self._idle:
+            self._idle.popleft().close()
 
     def _head(self, method: str, url: URL, headers: bytes, body: bytes | None) -> bytes:
         target = url.raw_path_qs

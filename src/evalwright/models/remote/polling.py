@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
-from dataclasses import replace
 
 from evalwright.core.errors import RequestError, TimedOut
 from evalwright.models.remote.exchange import Polling, Reply
@@ -63,4 +62,4 @@ async def _ended(
                 error.taken = True  # the job was created, whatever becomes of it
                 raise
             pause = max(pause, min(error.retry_after or 0.0, LONGEST_PAUSE))
-    return replace(reply, seconds=time.perf_counter() - started)
+    return reply._replace(seconds=time.perf_counter() - started)

@@ -255,6 +255,6 @@ def _wire_with(bodies: RequestBodies, wire: Wire) -> Wire:
 
     def parse(data: Any, request: Any, settings: Settings) -> ReplyContent:
         content = wire.parse(data, request, settings)
-        return replace(content, text=bodies.text(content.text))
+        return content._replace(text=bodies.text(content.text))
 
     return replace(wire, payload=payload, parse=parse, options={})

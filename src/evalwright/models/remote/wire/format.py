@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from evalwright.core.errors import (
     NO_TOKEN_LOG_PROBS,
@@ -98,6 +98,8 @@ class Settings:
     reasons: bool = False
 
 
+MAPPINGS = (dict, Mapping)
+"""For `isinstance`: a plain dict is recognised before the slower abstract class is asked."""
 _MOST_TOKENS = 1 << 40
 _MOST_DOLLARS = 1e6
 """Most dollars that one reply may report.
@@ -120,8 +122,10 @@ A new format's own field belongs here, or the size of its replies has no bound.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ReplyContent:
+_NO_USAGE = Usage()
+
+
+class ReplyContent(NamedTuple):
     """The content of a reply, in any format.
 
     Attributes:
@@ -140,7 +144,7 @@ class ReplyContent:
     text: str
     reasoning: str = ""
     finish: str = ""
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = _NO_USAGE
     model: Any = ""
     excused: bool = False
     may_be_empty: bool = False
@@ -255,15 +259,10 @@ class Wire:
         self, reply: Reply, request: Generate | Embed, settings: Settings
     ) -> Response:
         content = self.parse(reply.data, request, settings)
-        reason = content.finish.lower().partition(" ")[0]
         text = content.text
         calls = content.tool_calls if offers_tools(request) else ()
-        if reason in _BROKEN_OFF or ((text or calls) and reason in _UNFINISHED):
-            why = (
-                f"{settings.where} broke the answer off: it ended with"
-                f" {clean(content.finish, 40)}."
-            )
-            raise Overloaded(why, taken=True)
+        if content.finish not in ("stop", LENGTH):
+            _refuse_broken_off(content, settings, has_answer=bool(text or calls))
         stop = request.stop if isinstance(request, Generate) else ()
         empty = (
             not (text or content.reasoning or content.excused)
@@ -341,6 +340,19 @@ class Wire:
             ) from None
 
 
+def _refuse_broken_off(
+    content: ReplyContent, settings: Settings, *, has_answer: bool
+) -> None:
+    """Raise Overloaded for an answer that neither the model nor a limit ended."""
+    reason = content.finish.lower().partition(" ")[0]
+    if reason in _BROKEN_OFF or (has_answer and reason in _UNFINISHED):
+        why = (
+            f"{settings.where} broke the answer off: it ended with"
+            f" {clean(content.finish, 40)}."
+        )
+        raise Overloaded(why, taken=True)
+
+
 def offers_tools(request: Generate | Embed) -> bool:
     """Return whether a request has tools that the reply may call."""
     return isinstance(request, Generate) and bool(request.tools)
@@ -348,11 +360,9 @@ def offers_tools(request: Generate | Embed) -> bool:
 
 def _reported_cost(data: Any, settings: Settings) -> float | None:
     """Return the cost in US dollars that a reply reports."""
-    named: Any = (
-        get_nested(data, *settings.cost_field.split("."))
-        if settings.cost_field
-        else None
-    )
+    if not settings.cost_field:
+        return None
+    named: Any = get_nested(data, *settings.cost_field.split("."))
     is_valid = (
         isinstance(named, int | float)
         and not isinstance(named, bool)
@@ -361,8 +371,7 @@ def _reported_cost(data: Any, settings: Settings) -> float | None:
     return float(named) if is_valid else None
 
 
-@dataclass(frozen=True, slots=True)
-class Sampling:
+class Sampling(NamedTuple):
     """The sampling fields to send, after overrides and refusals; None or () for those left out."""
 
     max_tokens: int | None
@@ -381,25 +390,26 @@ def sampling(request: Generate, settings: Settings) -> Sampling:
         Rejected: temperature and top_p both matter and the model accepts only one of them.
     """
 
-    def chosen(name: str, override: Any, requested: Any) -> Any:
-        if override is not None:
-            return override
-        return None if name in settings.refuses else requested
-
-    seed = chosen("seed", settings.seed, request.seed)
-    temperature = chosen("temperature", settings.temperature, request.temperature)
-    top_p = chosen("top_p", settings.top_p, request.top_p)
-    if (
-        "temperature+top_p" in settings.refuses
-        and temperature is not None
-        and top_p is not None
-    ):
+    refuses = settings.refuses
+    max_tokens = settings.max_tokens
+    if max_tokens is None and "max_tokens" not in refuses:
+        max_tokens = request.max_tokens
+    temperature = settings.temperature
+    if temperature is None and "temperature" not in refuses:
+        temperature = request.temperature
+    top_p = settings.top_p
+    if top_p is None and "top_p" not in refuses:
+        top_p = request.top_p
+    seed = settings.seed
+    if seed is None and "seed" not in refuses:
+        seed = request.seed
+    if "temperature+top_p" in refuses and temperature is not None and top_p is not None:
         temperature, top_p = _resolve_exclusive(temperature, top_p, settings)
     return Sampling(
-        max_tokens=chosen("max_tokens", settings.max_tokens, request.max_tokens),
+        max_tokens=max_tokens,
         temperature=temperature,
         top_p=top_p,
-        stop=() if "stop" in settings.refuses else request.stop[: settings.most_stops],
+        stop=() if "stop" in refuses else request.stop[: settings.most_stops],
         seed=None if seed is None else seed + request.draw,
     )
 
@@ -479,7 +489,7 @@ def merge_bodies(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str,
         below = combined.get(name)
         combined[name] = (
             merge_bodies(below, value)
-            if isinstance(below, Mapping) and isinstance(value, Mapping)
+            if isinstance(below, MAPPINGS) and isinstance(value, MAPPINGS)
             else value
         )
     return combined
@@ -554,7 +564,7 @@ def without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
 def get_nested(data: Any, *place: str) -> Any:
     """Return the value at a path of keys in nested mappings, or None."""
     for step in place:
-        data = data.get(step) if isinstance(data, Mapping) else None
+        data = data.get(step) if isinstance(data, MAPPINGS) else None
     return data
 
 
@@ -576,7 +586,7 @@ def limit_within(body: Any) -> int | None:
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
     """Return `value` if it is a mapping, else an empty one."""
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, MAPPINGS) else {}
 
 
 def require_object(
@@ -587,7 +597,7 @@ def require_object(
     Raises:
         BadReply: it is anything else.
     """
-    if not isinstance(data, Mapping):
+    if not isinstance(data, MAPPINGS):
         raise not_documented(settings, expected, data)
     return data
 
@@ -710,6 +720,8 @@ def stopped_at(
 
 def count(value: Any) -> int:
     """Read a token count; 0 if it is missing or implausible."""
+    if value is None:
+        return 0
     number = int(value) if isinstance(value, float) and value.is_integer() else value
     return number if type(number) is int and 0 < number < _MOST_TOKENS else 0
 

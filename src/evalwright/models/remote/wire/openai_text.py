@@ -114,28 +114,34 @@ def with_sampling(
 ) -> dict[str, Any]:
     """Add the sampling fields and the model's extra fields to a body."""
     sampling = form.sampling(request, settings)
-    fields = {
-        settings.tokens_field: sampling.max_tokens,
-        "stop": list(sampling.stop) or None,
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        "seed": sampling.seed,
-    }
-    return form.merge_bodies({**body, **form.without_none(fields)}, settings.extra_body)
+    sampled = dict(body)
+    if sampling.max_tokens is not None:
+        sampled[settings.tokens_field] = sampling.max_tokens
+    if sampling.stop:
+        sampled["stop"] = list(sampling.stop)
+    if sampling.temperature is not None:
+        sampled["temperature"] = sampling.temperature
+    if sampling.top_p is not None:
+        sampled["top_p"] = sampling.top_p
+    if sampling.seed is not None:
+        sampled["seed"] = sampling.seed
+    if not settings.extra_body:
+        return sampled
+    return form.merge_bodies(sampled, settings.extra_body)
 
 
 def parse_chat(data: Any, request: Generate, settings: Settings) -> ReplyContent:
     """Parse the content of a chat completion."""
     choice = first_choice(data, settings)
     message = choice.get("message")
-    if not isinstance(message, Mapping):
+    if not isinstance(message, form.MAPPINGS):
         raise form.not_documented(settings, "choices[0].message", data)
     text, reasoning = _content(message.get("content"), data, settings)
-    thoughts = (message.get(name) for name in settings.reasoning_fields)
-    reasoning = next(
-        (thought for thought in thoughts if isinstance(thought, str) and thought),
-        reasoning,
-    )
+    for name in settings.reasoning_fields:
+        thought = message.get(name)
+        if isinstance(thought, str) and thought:
+            reasoning = thought
+            break
     finish = form.finish_of(choice.get("finish_reason"))
     usage = read_usage(data.get("usage"))
     refusal = _refusal(message)
@@ -146,11 +152,6 @@ def parse_chat(data: Any, request: Generate, settings: Settings) -> ReplyContent
     calls: tuple[ToolCall, ...] = ()
     if called and form.offers_tools(request) and finish != CONTENT_FILTER:
         calls = _calls(message, data, settings)
-    fields_to_resend = {
-        name: message[name] for name in settings.returns if message.get(name)
-    }
-    for name in settings.reasoning_fields:  # in `reasoning`
-        fields_to_resend.pop(name, None)
     stopped_at = form.stopped_at(choice, STOP_FIELDS, request.stop)
     return ReplyContent(
         text,
@@ -161,9 +162,19 @@ def parse_chat(data: Any, request: Generate, settings: Settings) -> ReplyContent
         excused=called,
         calls_tool=called,
         tool_calls=calls,
-        provider_content=provider_content(KEPT, fields_to_resend) if calls else "",
+        provider_content=_content_to_resend(message, settings) if calls else "",
         stopped_at=stopped_at,
     )
+
+
+def _content_to_resend(message: Mapping[str, Any], settings: Settings) -> str:
+    """Return what the provider wants back with a turn that calls tools, besides `reasoning`."""
+    fields_to_resend = {
+        name: message[name]
+        for name in settings.returns
+        if message.get(name) and name not in settings.reasoning_fields
+    }
+    return provider_content(KEPT, fields_to_resend)
 
 
 def _calls(
@@ -209,7 +220,7 @@ def first_choice(data: Any, settings: Settings) -> Mapping[str, Any]:
     if (
         not isinstance(choices, list)
         or not choices
-        or not isinstance(choices[0], Mapping)
+        or not isinstance(choices[0], form.MAPPINGS)
     ):
         raise form.not_documented(settings, "choices[0]", data)
     choice: Mapping[str, Any] = choices[0]
@@ -243,11 +254,10 @@ def _content(content: Any, data: Any, settings: Settings) -> tuple[str, str]:
 def _refusal(message: Mapping[str, Any]) -> str:
     """Return the refusal of a message, or of the parts of its content."""
     blocks = message.get("content")
-    holders = (
-        [message, *(block for block in blocks if isinstance(block, Mapping))]
-        if isinstance(blocks, list)
-        else [message]
-    )
+    if not isinstance(blocks, list):
+        refusal = message.get("refusal")
+        return refusal if isinstance(refusal, str) else ""
+    holders = [message, *(block for block in blocks if isinstance(block, Mapping))]
     return "".join(
         refusal
         for holder in holders
@@ -257,7 +267,7 @@ def _refusal(message: Mapping[str, Any]) -> str:
 
 def read_usage(usage: Any) -> Usage:
     """Read the token usage, including DeepSeek's and Moonshot's names for cached tokens."""
-    if not isinstance(usage, Mapping):
+    if not isinstance(usage, form.MAPPINGS):
         return Usage()
     read = form.count(usage.get("prompt_tokens"))
     written = form.count(usage.get("completion_tokens"))

@@ -93,7 +93,7 @@ def parse_mistral(data: Any, request: Generate, settings: Settings) -> ReplyCont
     reply_content = parse_chat(data, request, settings)
     last = turns(request.prompt)[-1:]
     begun = last[0].text if last and last[0].role == "assistant" else ""
-    return replace(reply_content, text=reply_content.text.removeprefix(begun))
+    return reply_content._replace(text=reply_content.text.removeprefix(begun))
 
 
 AZURE_INFERENCE = replace(
