@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,12 +18,18 @@ SETTLED_SECONDS = 2.0
 _NOTES = "hashes"
 
 
-def file_state(path: Path) -> list[int]:
+def file_state(file: Path | int) -> list[int]:
     """Return numbers that change whenever a file's content changes.
 
     Even if its size and modification time are restored, its change time differs.
+
+    Args:
+        file: its path, or the descriptor of the open file.
+
+    Raises:
+        OSError: there is no such file.
     """
-    status = path.stat()
+    status = os.fstat(file) if isinstance(file, int) else file.stat()
     return [
         status.st_size,
         status.st_mtime_ns,

@@ -206,7 +206,7 @@ class RunWorker:
                     if await self._wait_for_others():
                         break
                 is_mine = await self._claim_end()
-            self._place.say(self._farewell())
+            self._place.say(self._farewell(is_mine))
         finally:
             reporting.cancel()
             with suppress(StoreError):
@@ -220,10 +220,12 @@ class RunWorker:
             f" ({_count(len(self._sliced.slices), 'slice')}){others}."
         )
 
-    def _farewell(self) -> str:
+    def _farewell(self, is_mine: bool) -> str:
+        # Says why the next line counts all responses as stored.
+        ending = ", which now writes the run from the store" if is_mine else ""
         return (
-            f"All {_count(len(self._sliced.slices), 'slice')} of '{self._plan.id}' are done,"
-            f" {self._tally.slices:,} by this worker."
+            f"Run '{self._plan.id}': {_count(len(self._sliced.slices), 'slice')} done,"
+            f" {self._tally.slices:,} by this worker{ending}."
         )
 
     # -- slices
