@@ -16,7 +16,7 @@ from evalwright.core.responses import Response
 from evalwright.engine.opening import open_store
 from evalwright.engine.sqlite import FILE
 from evalwright.engine.store import Store
-from evalwright.engine.store_rows import MINE, row_of
+from evalwright.engine.store_rows import MINE, STORED, row_of
 from support.stores import make_read_only
 
 _ROW = row_of(b"k", "m", b"{}", Response(text="x"))
@@ -97,5 +97,22 @@ def test_a_lock_held_by_another_process_is_waited_for(tmp_path: Path) -> None:
             assert not put.done()
             blocker.execute("COMMIT")
         await asyncio.wait_for(put, 60)
+
+    with_stores(tmp_path, work)
+
+
+@pytest.mark.usefixtures("each_store")
+def test_a_claim_and_an_answer_of_one_batch_are_delivered_once(tmp_path: Path) -> None:
+    async def work(one: Store, other: Store) -> None:
+        errors: list[dict[str, Any]] = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: errors.append(context))
+        outbox = one.outbox()
+        assert await outbox.claim(b"k") == MINE
+        put = outbox.put(_ROW)
+        assert await outbox.claim(b"later") == MINE
+        await put
+        assert await outbox.claim(b"k") == STORED
+        assert not errors
 
     with_stores(tmp_path, work)

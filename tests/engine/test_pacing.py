@@ -407,3 +407,33 @@ def test_trouble_never_raises_the_limit_and_a_lone_error_is_none() -> None:
             endpoint.failed(permit, error)
             assert endpoint.pacer.limit == at_once and endpoint.pacer.in_flight == 0
         loop.close()
+
+
+@pytest.mark.parametrize("status", [500, 503])
+def test_a_connection_that_hangs_after_errors_does_not_hold_up_the_others(
+    status: int,
+) -> None:
+    numbers = itertools.count(1)
+    answered_at: list[float] = []
+
+    async def reply(request: Request) -> Response:
+        number = next(numbers)
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(0.1)
+        if number <= 6:
+            raise Overloaded("down", status=status)
+        if number == 7:
+            await asyncio.sleep(10_000)
+        answered_at.append(loop.time())
+        return Response(text="x")
+
+    async def work() -> None:
+        pacing = Pacing(max_concurrency=2, start_concurrency=2, timeout=300.0)
+        loop = asyncio.get_running_loop()
+        sender = RemoteSender(Remote(reply, pacing), loop, lambda sentence: None)
+        requests = [account(question(number)) for number in range(20)]
+        await asyncio.gather(*map(sender.send, requests))
+
+    run_virtually(work())
+    assert len(answered_at) == 20
+    assert answered_at[-2] < 1000 + 300 < answered_at[-1]

@@ -57,6 +57,8 @@ class Database(ABC):
     kind: ClassVar[str]
     order: ClassVar[tuple[str, Any]]
     """The column in whose order rows are read fastest, and a value below all of its values."""
+    commits_at_once = False
+    """Whether a commit takes no longer than handing it to another thread would."""
 
     def __init__(self, place: str) -> None:
         self.place = place
@@ -72,11 +74,33 @@ class Database(ABC):
 
     @abstractmethod
     def apply(self, group: Group, owner: Owner) -> tuple[dict[bytes, str], set[bytes]]:
-        """Carry out a group of batches, durably.
+        """Commit a group of batches. It survives the end of this process.
+
+        After `sync` it survives a loss of power, too.
 
         Returns:
             The outcome of each claim, and the polled keys that no living owner claims.
         """
+
+    def try_apply(self, group: Group, owner: Owner) -> dict[bytes, str] | None:
+        """Do as `apply`, for a group without polls, if no other process has to be waited for.
+
+        Returns:
+            The outcome of each claim; None if nothing was done.
+        """
+        return None
+
+    def sync(self) -> None:
+        """Wait until all that was applied survives a loss of power."""
+        return
+
+    def checkpoint(self) -> bool:
+        """Do the upkeep that is due after so many changes.
+
+        Returns:
+            Whether some of it is left, for a moment in which nothing is applied.
+        """
+        return False
 
     @abstractmethod
     def holders(self, keys: Sequence[bytes]) -> dict[bytes, str]:

@@ -12,15 +12,20 @@ from contextlib import suppress
 
 from evalwright.core.errors import StoreError
 from evalwright.core.responses import Usage
+from evalwright.engine.event_loop import has_unread_replies
 from evalwright.engine.store_rows import MINE, Batch, BillKey, Row
 
+MAX_BATCH_PUTS = 48
+"""A batch with so many responses is submitted at once. So a kill loses at most 64 replies.
+
+The others are those that the event loop has just read (`event_loop.MAX_EVENTS`).
+"""
 _GAP_SECONDS_PER_WISH = 0.005
 _MAX_GAP_SECONDS = 0.02
 """Longest time between two batches; the time grows with the size of the last batch.
 
 A lone request hardly waits. With hundreds a second, collecting them for a moment needs a tenth
-of the transactions, wake-ups and contention for the interpreter lock; nothing is delayed by it,
-because others are in flight.
+of the transactions and wake-ups; nothing is delayed by it, because others are in flight.
 """
 
 
@@ -29,7 +34,7 @@ class Outbox:
 
     def __init__(
         self,
-        submit: Callable[[Batch], None],
+        submit: Callable[[Batch], bool],
         loop: asyncio.AbstractEventLoop,
         poll_seconds: float,
     ) -> None:
@@ -37,6 +42,7 @@ class Outbox:
         self._loop = loop
         self._poll_seconds = poll_seconds
         self._batch = Batch(self._from_writer)
+        self._is_empty = True
         self._scheduled = False
         self._next = 0.0
         self._claiming: dict[bytes, asyncio.Future[str]] = {}
@@ -122,9 +128,29 @@ class Outbox:
         self._schedule()
 
     def _schedule(self) -> None:
-        if not self._scheduled:
-            self._scheduled = True
-            self._loop.call_at(self._next, self._flush)
+        self._is_empty = False
+        if len(self._batch.puts) >= MAX_BATCH_PUTS:
+            self._submit_batch()
+        elif not self._scheduled:
+            self._arm()
+        elif self._batch.puts and self._loop.time() > self._next:
+            # The loop is busy: it comes to its timers only after all that is ready now.
+            self._submit_batch()
+
+    def _arm(self) -> None:
+        self._scheduled = True
+        if self._next <= self._loop.time():
+            self._loop.call_soon(self._flush_if_due)
+        else:
+            self._loop.call_at(self._next, self._flush_if_due)
+
+    def _flush_if_due(self) -> None:
+        if self._is_empty:
+            self._scheduled = False
+        elif self._loop.time() < self._next:
+            self._arm()  # a batch was full meanwhile, so this one began later
+        else:
+            self._flush()
 
     def flush(self) -> None:
         """Submit what is waiting.
@@ -136,8 +162,13 @@ class Outbox:
 
     def _flush(self) -> None:
         self._scheduled = False
+        if not self._is_empty:
+            self._submit_batch()
+
+    def _submit_batch(self) -> None:
         batch = self._batch
         self._batch = Batch(self._from_writer)
+        self._is_empty = True
         wishes = len(batch.claims) + len(batch.puts) + len(batch.releases)
         self._next = self._loop.time() + min(
             _GAP_SECONDS_PER_WISH * wishes, _MAX_GAP_SECONDS
@@ -147,7 +178,10 @@ class Outbox:
             self.names = {}
             self._put_futures[id(batch)] = self._putting
             self._putting = []
-        self._submit(batch)
+        if self._submit(batch):
+            self._deliver_claims(batch, None)
+            batch.claims = []
+            batch.outcomes = []
 
     def _from_writer(self, batch: Batch, error: StoreError | None) -> None:
         # In the store's thread. A loop that has closed has no task left that waits.
@@ -155,12 +189,21 @@ class Outbox:
             self._loop.call_soon_threadsafe(self._deliver, batch, error)
 
     def _deliver(self, batch: Batch, error: StoreError | None) -> None:
+        if has_unread_replies(self._loop):
+            # What the waiters do next takes longer than to store what has arrived.
+            self._loop.call_soon(self._deliver, batch, error)
+            return
         for future in self._put_futures.pop(id(batch), ()):
             if not future.done():
                 if error is None:
                     future.set_result(None)
                 else:
                     future.set_exception(StoreError(str(error)))
+        self._deliver_claims(batch, error)
+        if batch.polls:
+            self._after_poll(batch, error)
+
+    def _deliver_claims(self, batch: Batch, error: StoreError | None) -> None:
         outcomes = batch.outcomes if error is None else [""] * len(batch.claims)
         for key, outcome in zip(batch.claims, outcomes, strict=True):
             claim = self._claiming.pop(key, None)
@@ -173,8 +216,6 @@ class Outbox:
                 claim.set_result(outcome)
             else:
                 claim.set_exception(StoreError(str(error)))
-        if batch.polls:
-            self._after_poll(batch, error)
 
     def _poll(self) -> None:
         for key in [key for key, future in self._foreign.items() if future.done()]:

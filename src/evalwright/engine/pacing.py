@@ -295,10 +295,12 @@ class Pacer:
             return  # sent before the last cut, so it tells nothing new
         # The limit cannot be above what was actually in flight.
         used = min(self.limit, float(self.in_flight))
+        # With one in flight, a connection that hangs would hold up all others until it times out.
+        least = 1.0 if pause else min(_LEAST_IN_TROUBLE, self.limit)
         if self._slow_start or self._answers_since_cut:
             self._answerless_cuts = 0
-            self._ceiling = max(1.0, used - 1)
-            self.limit = max(1.0, min(used * self._depth(used), self._ceiling))
+            self._ceiling = max(least, used - 1)
+            self.limit = max(least, min(used * self._depth(used), self._ceiling))
             if self._slow_start and pause:
                 self._settling_until = now + self._round_trip
                 self._used_at_cut = used

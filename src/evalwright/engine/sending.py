@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from evalwright.core.errors import BadReply, Rejected, RequestError
 from evalwright.core.responses import Response
+from evalwright.engine.event_loop import has_unread_replies
 from evalwright.engine.pacing import Pacer, Permit
 from evalwright.engine.retry import Breaker, is_closed_endpoint
 from evalwright.models.model_interface import RemoteModel
@@ -161,6 +162,8 @@ class SendingQueue:
         self._fresh: deque[_Waiter] = deque()
         self._again: deque[_Waiter] = deque()
         self._timer: asyncio.TimerHandle | None = None
+        self._is_held = False
+        """Whether permits wait until the replies that have arrived are read."""
         for endpoint in endpoints:
             endpoint.changed = self._pump
             endpoint.is_only = len(endpoints) == 1
@@ -269,6 +272,12 @@ class SendingQueue:
         """Give permits to waiting requests as far as allowed, and schedule the next round."""
         if not self._fresh and not self._again:
             return
+        if has_unread_replies(self._loop):
+            # Storing them takes less time than sending more, and a kill would lose them.
+            if not self._is_held:
+                self._is_held = True
+                self._loop.call_soon(self._pump_again)
+            return
         if (hopeless := self._hopeless()) is not None:
             self.drop_waiting(
                 lambda: type(hopeless)(str(hopeless), status=hopeless.status)
@@ -281,6 +290,10 @@ class SendingQueue:
             if self._timer is not None:
                 self._timer.cancel()
             self._timer = self._loop.call_later(soonest, self._pump)
+
+    def _pump_again(self) -> None:
+        self._is_held = False
+        self._pump()
 
     def _hand_out(self, queue: deque[_Waiter], now: float) -> float:
         """Send from a queue what can be sent now; return the seconds until more may be."""

@@ -28,6 +28,11 @@ from evalwright.engine.store_rows import MINE, STORED, Batch, Group, Row
 FILE = "store.sqlite"
 RESERVE_BYTES = 8 * 2**20
 """Disk space freed when the disk is full, for answers in flight: a thousand of some KB each."""
+CHECKPOINT_PAGES = 1000
+"""Pages written to the log after which they are moved into the file; SQLite's own default."""
+LONG_LOG_PAGES = 4000
+"""Pages in the log, 16 MB, after which commits pause for a moment so that it can begin anew."""
+_PAGES_PER_COMMIT = 6
 _GET_ROW = "SELECT key, model, request, response, checksum FROM responses WHERE key=?"
 _CHUNK_SIZES = (128, 16, 4, 1)
 _NETWORK_FILE_SYSTEMS = frozenset({
@@ -50,10 +55,19 @@ class SqliteDatabase(Database):
         self.path = path
         self._connection = connect(path)
         self._durable = True
+        self._log: IO[bytes] | None = None
+        """The write-ahead log, for flushing it to the disk; opened when it is there."""
+        self._log_pages = 0
+        """About how many pages were written to the log since the last checkpoint."""
+        self._checkpointing: sqlite3.Connection | None = None
+        ((mode,),) = self.rows("PRAGMA journal_mode")
+        self._has_log = mode == "wal"  # a file system without shared memory has none
         if not waits:
-            self._connection.execute(
-                "PRAGMA busy_timeout=0"
-            )  # SQLite itself does not wait for locks; `retry_while_locked` does
+            # SQLite itself does not wait for locks; `retry_while_locked` does
+            self._connection.execute("PRAGMA busy_timeout=0")
+            self.commits_at_once = self._has_log
+            if self._has_log:
+                self._connection.execute("PRAGMA wal_autocheckpoint=0")
 
     def read(self, keys: Sequence[bytes]) -> list[StoredRow]:
         execute = self._connection.execute
@@ -69,26 +83,51 @@ class SqliteDatabase(Database):
             if group.polls
             else set()
         )
-        if not (group.claims or group.renew or group.writes):
+        if not self._changes_anything(group):
             return {}, changed
-        self.add_bills(group, owner)
-        self._begin(durable=bool(group.puts or group.empty))
-        if group.renew:
-            self.register(owner)
-            if group.first:
-                self.sweep()
-        self.write_small(group)
-        self._put(group.puts)
-        for chunk in _chunks(group.releases):
-            marks = _marks(len(chunk))
-            self._connection.execute(
-                f"DELETE FROM claims WHERE key IN ({marks}) AND owner=?",
-                (*chunk, owner.id),
+        self._begin(durable=not self._has_log)
+        return self._commit(group, owner), changed
+
+    def try_apply(self, group: Group, owner: Owner) -> dict[bytes, str] | None:
+        if not self._changes_anything(group):
+            return {}
+        self._set_durable(not self._has_log)
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            return self._commit(group, owner)
+        except Exception:
+            # Another process is writing, or it is an error that the writer's thread will get too.
+            with contextlib.suppress(sqlite3.Error):
+                self.rollback()
+            return None
+
+    def sync(self) -> None:
+        if not self._has_log:
+            return
+        if self._log is None:
+            # SQLite has no locks on this file, which closing it here would end.
+            path = self.path.with_name(f"{self.path.name}-wal")
+            self._log = path.open("r+b", buffering=0)
+        os.fsync(self._log.fileno())
+
+    def checkpoint(self) -> bool:
+        if self._log_pages < CHECKPOINT_PAGES:
+            return False
+        if self._checkpointing is None:
+            self._checkpointing = sqlite3.connect(
+                self.path, isolation_level=None, check_same_thread=False
             )
-        outcomes = self._claim(group.claims, owner) if group.claims else {}
-        self._connection.execute("COMMIT")
-        self.bills_written()
-        return outcomes, changed
+        self._log_pages = 0
+        with contextlib.suppress(sqlite3.Error):  # a later one moves what stays
+            ((_, log_pages, _),) = self._checkpointing.execute(
+                "PRAGMA wal_checkpoint(PASSIVE)"
+            ).fetchall()
+            # The log begins anew if all of it has been moved when the next commit begins. What is
+            # committed during a checkpoint stays.
+            if log_pages > LONG_LOG_PAGES:
+                self._log_pages = CHECKPOINT_PAGES
+                return True
+        return False
 
     def holders(self, keys: Sequence[bytes]) -> dict[bytes, str]:
         owner_by_key: dict[bytes, str] = {}
@@ -152,16 +191,47 @@ class SqliteDatabase(Database):
         ]
 
     def close(self) -> None:
-        self._connection.close()
+        for resource in (self._log, self._checkpointing, self._connection):
+            if resource is not None:
+                resource.close()
+
+    def _changes_anything(self, group: Group) -> bool:
+        return bool(
+            group.claims or group.renew or group.writes or self._unwritten_bills
+        )
+
+    def _commit(self, group: Group, owner: Owner) -> dict[bytes, str]:
+        """Carry out a group in the transaction that has begun, and commit it."""
+        self.add_bills(group, owner)
+        if group.renew:
+            self.register(owner)
+            if group.first:
+                self.sweep()
+        self.write_small(group)
+        self._put(group.puts)
+        for chunk in _chunks(group.releases):
+            marks = _marks(len(chunk))
+            self._connection.execute(
+                f"DELETE FROM claims WHERE key IN ({marks}) AND owner=?",
+                (*chunk, owner.id),
+            )
+        outcomes = self._claim(group.claims, owner) if group.claims else {}
+        self._connection.execute("COMMIT")
+        self.bills_written()
+        self._log_pages += _PAGES_PER_COMMIT + 2 * len(group.puts)
+        return outcomes
 
     def _begin(self, durable: bool) -> None:
-        # Answers survive a loss of power; claims need not, they end with the process anyway.
+        self._set_durable(durable)
+        retry_while_locked(lambda: self._connection.execute("BEGIN IMMEDIATE"))
+
+    def _set_durable(self, durable: bool) -> None:
+        """Choose whether commits wait until they survive a loss of power."""
         if durable is not self._durable:
             self._connection.execute(
                 f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}"
             )
             self._durable = durable
-        retry_while_locked(lambda: self._connection.execute("BEGIN IMMEDIATE"))
 
     def _put(self, rows: list[Row]) -> None:
         for chunk in _chunks(rows):

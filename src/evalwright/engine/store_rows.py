@@ -60,6 +60,11 @@ class Batch:
     outcomes: list[str] = field(default_factory=list)
     changed: list[bytes] = field(default_factory=list)
 
+    @property
+    def stores(self) -> bool:
+        """Whether it has anything that must survive a loss of power."""
+        return bool(self.puts or self.empty)
+
 
 class Group:
     """Batches that a database processes together.

@@ -35,6 +35,7 @@ from evalwright.core.tasks import Task
 from evalwright.engine.budget import SPENT, Budget
 from evalwright.engine.collecting import rare_collections
 from evalwright.engine.engine import Engine, RoleClient
+from evalwright.engine.event_loop import run_in_loop
 from evalwright.engine.store import Store
 from evalwright.evaluation.budgets import open_budget
 from evalwright.evaluation.interruption import (
@@ -214,7 +215,7 @@ def run_blocking(make: Callable[[], Any]) -> Any:
 
     if not _is_in_event_loop():
         try:
-            return asyncio.run(cancelled_by_signals())
+            return run_in_loop(cancelled_by_signals())
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None
     outcome: Future[Any] = Future()
@@ -228,7 +229,7 @@ def run_blocking(make: Callable[[], Any]) -> Any:
 
     def target() -> None:
         try:
-            outcome.set_result(asyncio.run(work()))
+            outcome.set_result(run_in_loop(work()))
         except BaseException as error:
             outcome.set_exception(error)
 
