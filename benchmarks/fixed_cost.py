@@ -18,7 +18,6 @@ compute the same log-likelihoods; by default it is the one beside this file.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -30,6 +29,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from measuring import Table, option_parser
 
 ROOT = Path(__file__).resolve().parent.parent
 QUESTIONS = 40
@@ -244,31 +245,29 @@ def measure(
     run_process(["-c", PAIRS, *arguments], sources[0], folder, threads)
     seconds: dict[tuple[str, str], list[Seconds]] = {}
     for _ in range(repeats):
-        bare, _ = run_process(
+        bare_seconds, _ = run_process(
             ["-c", BARE, str(model), str(pairs)], sources[0], folder, threads
         )
-        seconds.setdefault(("bare", ""), []).append(bare)
+        seconds.setdefault(("bare", ""), []).append(bare_seconds)
         numbers: list[Any] = []
         for source in sources:
             with tempfile.TemporaryDirectory(dir=folder) as temporary:
                 home = Path(temporary)
                 run_questions(model, folder / "others.jsonl", source, home, threads)
                 for name in ("new", "stored"):
-                    taken = run_questions(
+                    process_seconds = run_questions(
                         model, folder / "questions.jsonl", source, home, threads
                     )
-                    seconds.setdefault((name, str(source)), []).append(taken)
+                    seconds.setdefault((name, str(source)), []).append(process_seconds)
                 numbers.append(log_likelihoods(home / "runs" / "questions"))
-        if any(other != numbers[0] for other in numbers):
+        if any(of_source != numbers[0] for of_source in numbers[1:]):
             raise RuntimeError("The sources computed different log-likelihoods.")
     return seconds
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """See the module."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = option_parser(__doc__)
     parser.add_argument("--model", type=Path)
     parser.add_argument("--source", type=Path, action="append")
     parser.add_argument("--repeats", type=int, default=3)
@@ -283,14 +282,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             make_model(model)
             time.sleep(3)  # a hash of a file that was just written is not kept
         seconds = measure(model, sources, folder, options.repeats, options.threads)
-    bare = least(seconds["bare", ""])
-    print(f"{options.threads} threads, load {os.getloadavg()[0]:.1f}\n")
-    print("| process | source | CPU s | wall s | CPU s beyond bare |")
-    print("|---|---|---|---|---|")
-    for (name, source), taken in seconds.items():
-        total = least(taken)
-        beyond = "" if name != "new" else f"{total.cpu - bare.cpu:.2f}"
-        print(f"| {name} | {source} | {total.cpu:.2f} | {total.wall:.2f} | {beyond} |")
+    bare_seconds = least(seconds["bare", ""])
+    print(f"{options.threads} threads, load {os.getloadavg()[0]:.1f}")
+    table = Table(["process", "source", "CPU s", "wall s", "CPU s beyond bare"])
+    for (name, source), repeated in seconds.items():
+        total = least(repeated)
+        beyond = "" if name != "new" else f"{total.cpu - bare_seconds.cpu:.2f}"
+        table.add(name, source, f"{total.cpu:.2f}", f"{total.wall:.2f}", beyond)
 
 
 if __name__ == "__main__":

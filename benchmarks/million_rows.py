@@ -14,7 +14,6 @@ request; by default it is the one beside this file. The files are kept in --fold
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
@@ -32,6 +31,8 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+from measuring import Table, option_parser
 
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST_WAIT_SECONDS = 900.0
@@ -157,13 +158,13 @@ def first_requests() -> Iterator[FirstRequests]:
 
 
 def start_run(
-    source: Path, data: Path, home: Path, arguments: Sequence[str] = ()
+    source: Path, data_file: Path, home: Path, arguments: Sequence[str] = ()
 ) -> Start:
     """Start a run of the data in a process, and kill it once its first request has come.
 
     Args:
         source: the folder with the package `evalwright`.
-        data: the data file.
+        data_file: the data file.
         home: the home folder.
         arguments: more arguments of `evalwright run`.
 
@@ -177,7 +178,7 @@ def start_run(
         "OPENAI_API_KEY": "none",
     }
     with first_requests() as server, tempfile.TemporaryDirectory() as out:
-        command = [sys.executable, "-m", "evalwright", "run", str(data)]
+        command = [sys.executable, "-m", "evalwright", "run", str(data_file)]
         command += ["--model", "openai/measured", "-M", f"base_url={server.url}"]
         command += ["-M", "max_concurrency=1", "--out", out, *arguments]
         log = Path(out) / "log"
@@ -203,7 +204,7 @@ def start_run(
 
 
 def measure(
-    sources: Sequence[Path], data: Path, repeats: int, arguments: Sequence[str]
+    sources: Sequence[Path], data_file: Path, repeats: int, arguments: Sequence[str]
 ) -> dict[tuple[str, Path], list[Start]]:
     """Measure cold and warm starts of every source, interleaved.
 
@@ -213,9 +214,9 @@ def measure(
     starts: dict[tuple[str, Path], list[Start]] = {}
     for _ in range(repeats):
         for source in sources:
-            with tempfile.TemporaryDirectory(dir=data.parent) as home:
+            with tempfile.TemporaryDirectory(dir=data_file.parent) as home:
                 for state in ("cold", "warm"):
-                    start = start_run(source, data, Path(home), arguments)
+                    start = start_run(source, data_file, Path(home), arguments)
                     starts.setdefault((state, source), []).append(start)
     return starts
 
@@ -227,9 +228,7 @@ def median(starts: Sequence[Start], of: Callable[[Start], float]) -> float:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """See the module."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = option_parser(__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--formats", default="jsonl,csv,parquet")
     parser.add_argument("--source", type=Path, action="append")
@@ -243,23 +242,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
         folder = options.folder or Path(temporary)
         folder.mkdir(exist_ok=True, parents=True)
         print(f"{options.rows:,} rows, {os.cpu_count()} cores, load", end=" ")
-        print(f"{os.getloadavg()[0]:.1f}\n")
-        print("| format | start | source | first request, s | CPU s | peak MiB |")
-        print("|---|---|---|---|---|---|", flush=True)
+        print(f"{os.getloadavg()[0]:.1f}")
+        table = Table(
+            ["format", "start", "source", "first request, s", "CPU s", "peak MiB"]
+        )
         for suffix in options.formats.split(","):
-            data = folder / f"rows-{options.rows}.{suffix}"
-            write_rows(data, options.rows)
-            starts = measure(sources, data, options.repeats, limit)
-            prompts = {start.prompt for some in starts.values() for start in some}
+            data_file = folder / f"rows-{options.rows}.{suffix}"
+            write_rows(data_file, options.rows)
+            starts = measure(sources, data_file, options.repeats, limit)
+            prompts = {
+                start.prompt for repeated in starts.values() for start in repeated
+            }
             if len(prompts) > 1:
                 raise RuntimeError("The sources sent different first requests.")
-            for (state, source), some in starts.items():
-                print(
-                    f"| {suffix} | {state} | {source} |"
-                    f" {median(some, lambda start: start.wall):.2f} |"
-                    f" {median(some, lambda start: start.cpu):.2f} |"
-                    f" {median(some, lambda start: start.peak_mib):.0f} |",
-                    flush=True,
+            for (state, source), repeated in starts.items():
+                table.add(
+                    suffix,
+                    state,
+                    source,
+                    f"{median(repeated, lambda start: start.wall):.2f}",
+                    f"{median(repeated, lambda start: start.cpu):.2f}",
+                    f"{median(repeated, lambda start: start.peak_mib):.0f}",
                 )
 
 

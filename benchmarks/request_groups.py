@@ -10,7 +10,6 @@ replica, as a multiple of an equal share of the latter.
 
 from __future__ import annotations
 
-import argparse
 import heapq
 import random
 import sys
@@ -20,6 +19,7 @@ from evalwright.core.requests import LogLikelihood
 from evalwright.models.local.request_groups import group_requests
 from evalwright.models.local.tokens import Pair
 from evalwright.models.local.tree import build_tree
+from measuring import Table, option_parser
 
 EXAMPLE_TOKENS = 600
 QUESTION_TOKENS = 60
@@ -96,7 +96,7 @@ def measure(
     """Return the two multiples of the module's description."""
     least = build_tree(pairs).unique
     costs = [
-        build_tree([pairs[place] for place in group.places]).unique
+        build_tree([pairs[index] for index in group.places]).unique
         for group in group_requests(requests, workers)
     ]
     busy = [0] * workers
@@ -107,13 +107,16 @@ def measure(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = option_parser(__doc__)
     parser.add_argument("--workers", default="2,4,8")
     numbers = list(map(int, parser.parse_args(arguments).workers.split(",")))
     words = Words()
-    heads = [f"{number} replicas, computed | slowest" for number in numbers]
-    print(f"| set | {' | '.join(heads)} |")
-    print(f"|---|{'---|' * 2 * len(numbers)}")
+    heads = [
+        f"{number} replicas, {figure}"
+        for number in numbers
+        for figure in ("computed", "slowest")
+    ]
+    table = Table(["set", *heads])
     for name, requests in make_sets(words).items():
         words.shuffle(requests)
         pairs = [
@@ -125,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for number in numbers
             for multiple in measure(requests, pairs, number)
         ]
-        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+        table.add(name, *cells)
     return 0
 
 

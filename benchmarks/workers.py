@@ -23,6 +23,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from measuring import Table, option_parser
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
@@ -37,17 +39,29 @@ from support.worker_trials import (  # noqa: E402
     worker_trial,
 )
 
+KILL_COLUMNS = (
+    "seed",
+    "what happened",
+    "answered",
+    "sent again",
+    "billed, of the budget",
+    "in the record",
+    "exit codes",
+)
 
-def run_with_kills(server: Server, seed: int, options: argparse.Namespace) -> str:
-    """One seed; returns a row of the table.
+
+def run_with_kills(
+    server: Server, seed: int, options: argparse.Namespace
+) -> tuple[str, ...]:
+    """Run one seed, and return its row of the table.
 
     Raises AssertionError where something is lost, paid twice or beyond the budget.
     """
     suffices = seed % 2 == 0
     budget = options.samples * EACH * (3.0 if suffices else 0.6)
     chance = random.Random(seed)
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "together"
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "together"
         folder.mkdir()
         with worker_trial(
             folder,
@@ -61,11 +75,13 @@ def run_with_kills(server: Server, seed: int, options: argparse.Namespace) -> st
             disturber.end()
             row = _check(trial, disturber, budget, suffices)
             if suffices:
-                _check_equal(trial, Path(place) / "alone")
-    return f"| {seed} | {row} |"
+                _check_equal(trial, Path(temporary) / "alone")
+    return (str(seed), *row)
 
 
-def _check(trial: Trial, disturber: Disturber, budget: float, suffices: bool) -> str:
+def _check(
+    trial: Trial, disturber: Disturber, budget: float, suffices: bool
+) -> tuple[str, ...]:
     events = disturber.events
     bill = trial.dollars()
     usage = record(trial.run)["usage"]
@@ -84,8 +100,12 @@ def _check(trial: Trial, disturber: Disturber, budget: float, suffices: bool) ->
     codes = sorted({process.wait() for process in trial.processes})
     happened = ", ".join(f"{count} {name}" for name, count in sorted(events.items()))
     return (
-        f"{happened} | {answered:,} of {trial.count:,} | {again} | {bill:.3f} of"
-        f" {budget:.3f} | {usage['cost']:.3f} | {codes}"
+        happened,
+        f"{answered:,} of {trial.count:,}",
+        str(again),
+        f"{bill:.3f} of {budget:.3f}",
+        f"{usage['cost']:.3f}",
+        str(codes),
     )
 
 
@@ -98,21 +118,22 @@ def _check_equal(trial: Trial, folder: Path) -> None:
 
 def measure_speed(server: Server, options: argparse.Namespace) -> None:
     """Print CPU and wall time of a plain run and of several numbers of workers."""
-    print("| processes | CPU ms a sample | wall s | samples a second |")
-    print("|---|---|---|---|")
+    table = Table(["processes", "CPU ms a sample", "wall s", "samples a second"])
     for repeat in range(options.seeds):
         for workers in map(int, options.processes.split(",")):
-            with tempfile.TemporaryDirectory() as place:
-                folder = Path(place)
-                with worker_trial(
-                    folder, server.url(), count=options.samples, seconds=0.0
-                ) as trial:
-                    cpu, wall = _timed(trial, workers)
+            with (
+                tempfile.TemporaryDirectory() as temporary,
+                worker_trial(
+                    Path(temporary), server.url(), count=options.samples, seconds=0.0
+                ) as trial,
+            ):
+                cpu, wall = _timed(trial, workers)
             name = f"{workers} workers" if workers else "plain run"
-            print(
-                f"| {name} ({repeat + 1}) | {1000 * cpu / options.samples:.3f} |"
-                f" {wall:.1f} | {options.samples / wall:.0f} |",
-                flush=True,
+            table.add(
+                f"{name} ({repeat + 1})",
+                f"{1000 * cpu / options.samples:.3f}",
+                f"{wall:.1f}",
+                f"{options.samples / wall:.0f}",
             )
 
 
@@ -143,7 +164,7 @@ def _timed(trial: Trial, workers: int) -> tuple[float, float]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the parts that the arguments name."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = option_parser(__doc__)
     parser.add_argument("--only", default="kills,speed", help="kills, speed or both")
     parser.add_argument("--seeds", type=int, default=3, help="trials with kills")
     parser.add_argument("--first-seed", type=int, default=0)
@@ -156,17 +177,13 @@ def main(arguments: list[str] | None = None) -> None:
         "--processes", default="0,1,2,4", help="for speed; 0 is a plain run"
     )
     options = parser.parse_args(arguments)
-    parts = options.only.split(",")
+    measurements = options.only.split(",")
     with running() as server:
-        if "kills" in parts:
-            print(
-                "| seed | what happened | answered | sent again | billed, of the budget |"
-                " in the record | exit codes |"
-            )
-            print("|---|---|---|---|---|---|---|")
+        if "kills" in measurements:
+            table = Table(KILL_COLUMNS)
             for seed in range(options.first_seed, options.first_seed + options.seeds):
-                print(run_with_kills(server, seed, options), flush=True)
-        if "speed" in parts:
+                table.add(*run_with_kills(server, seed, options))
+        if "speed" in measurements:
             measure_speed(server, options)
 
 

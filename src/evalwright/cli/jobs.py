@@ -49,6 +49,9 @@ _OPTION_NAMES = {
 }
 """Names of repeatable options, which differ from those of their parameters."""
 
+_CODE_OPTIONS = {"plugins": "--plugin", "task_root": "--task-root", "trust": "--trust"}
+"""Options of `run` that name code, by parameter: a merge needs the same."""
+
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("system", type=click.Choice(SYSTEMS))
@@ -261,10 +264,10 @@ class RunCommand:
     """A `run` command that a job file may contain.
 
     Attributes:
-        name: The evaluation's name.
-        added_arguments: Arguments to add to the command.
-        merge_arguments: Arguments of the command that merges its shards.
-        folders: Local folders that it names.
+        name: the evaluation's name.
+        added_arguments: arguments to add to the command.
+        merge_arguments: arguments of the command that merges its shards.
+        folders: local folders that it names.
     """
 
     name: str
@@ -297,10 +300,10 @@ def _parse_run_command(
     run_params = run.make_context("evalwright run", list(command[1:])).params
     if not run_params["name"]:
         raise ConfigurationError(
-            "Give the evaluation a --name: by it its jobs find each other."
+            "Give the evaluation a --name, by which its jobs find each other."
         )
     for key in ("shard", "worker", "until", "as_json"):
-        if run_params.get(key):
+        if run_params[key]:
             raise ConfigurationError(
                 f"--{key.removeprefix('as_')} cannot be in a job's command: leave it"
                 " out."
@@ -311,39 +314,49 @@ def _parse_run_command(
             " EVALWRIGHT_HOME or EVALWRIGHT_STORE (docs/clusters.md)."
         )
     _check_for_keys(run_params)
-    out = run_params["out"]
-    if workers and in_pods:
-        if out:
-            raise ConfigurationError(
-                f"--out has no effect in pods, which write runs to {RUNS_FOLDER}: leave it"
-                " out, and name a volume with --claim."
-            )
-        added_arguments = ["--out", RUNS_FOLDER]
-    else:
-        # Takes precedence over a file, so that the merge looks in the right place.
-        added_arguments = [] if out else ["--out", "runs"]
-    shared_arguments: list[str] = []
-    for option_name, key in (
-        ("--plugin", "plugins"),
-        ("--task-root", "task_root"),
-        ("--trust", "trust"),
-    ):
-        for argument in run_params[key]:
-            shared_arguments += [option_name, argument]
-    named = [
-        *run_params["tasks"],
-        *(
-            name
-            for key in ("plugins", "task_root", "trust")
-            for name in run_params[key]
-        ),
-    ]
     return RunCommand(
-        check_run_name(run_params["name"]),
-        added_arguments,
-        ["--out", out or "runs", *shared_arguments, "--", run_params["name"]],
-        [name for name in named if Path(name).is_dir()],
+        name=check_run_name(run_params["name"]),
+        added_arguments=_out_arguments(run_params["out"], in_pods=workers and in_pods),
+        merge_arguments=_merge_arguments(run_params),
+        folders=_named_folders(run_params),
     )
+
+
+def _out_arguments(out: str | None, *, in_pods: bool) -> list[str]:
+    """Return the `--out` to add to a command.
+
+    Raises:
+        ConfigurationError: the command has one, and runs in pods.
+    """
+    if not in_pods:
+        # Takes precedence over a file, so that the merge looks in the right place.
+        return [] if out else ["--out", "runs"]
+    if out:
+        raise ConfigurationError(
+            f"--out has no effect in pods, which write runs to {RUNS_FOLDER}: leave it"
+            " out, and name a volume with --claim."
+        )
+    return ["--out", RUNS_FOLDER]
+
+
+def _merge_arguments(run_params: dict[str, Any]) -> list[str]:
+    """Return the arguments of the command that merges a command's shards."""
+    code_arguments = [
+        argument
+        for key, option_name in _CODE_OPTIONS.items()
+        for name in run_params[key]
+        for argument in (option_name, name)
+    ]
+    out = run_params["out"] or "runs"
+    return ["--out", out, *code_arguments, "--", run_params["name"]]
+
+
+def _named_folders(run_params: dict[str, Any]) -> list[str]:
+    """Return the local folders that a command names."""
+    names = list(run_params["tasks"])
+    for key in _CODE_OPTIONS:
+        names += run_params[key]
+    return [name for name in names if Path(name).is_dir()]
 
 
 def _check_for_keys(run_params: dict[str, Any]) -> None:

@@ -35,13 +35,19 @@ _WITHOUT_CHANGE_TIMES = frozenset(
 )
 
 
-def file_state(path: Path) -> list[int]:
+def file_state(file: Path | int) -> list[int]:
     """Return numbers that change whenever a file's content changes, but for mapped files.
 
     Even if its size and modification time are restored, its change time differs. What is written
     through a mapping shows once `write_back` was called before.
+
+    Args:
+        file: its path, or the descriptor of the open file.
+
+    Raises:
+        OSError: there is no such file.
     """
-    status = path.stat()
+    status = os.fstat(file) if isinstance(file, int) else file.stat()
     return [
         status.st_size,
         status.st_mtime_ns,

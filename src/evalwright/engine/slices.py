@@ -170,7 +170,7 @@ class SharedSlices:
     """The slices of one round of a run, of which this worker claims some.
 
     Workers begin at different slices, and one that meets another goes on in the middle of the
-    longest stretch of free slices, so that they seldom meet.
+    longest series of free slices, so that they seldom meet.
 
     Args:
         notes: the notes about the round.
@@ -258,17 +258,13 @@ class SharedSlices:
             is_fresh = True
             if outcome != STORED:
                 self._elsewhere.setdefault(number, outcome)
-            self._next = 0 if self._in_order else self._middle_of_longest_stretch()
+            self._next = 0 if self._in_order else self._middle_of_longest_series()
 
     async def finish(self, number: int, content: Mapping[str, Any]) -> None:
         """Store that a claimed slice is done."""
         await self.notes.write(self._keys[number], content)
         self._mine.discard(number)
         self._done.add(number)
-
-    async def read_all(self) -> list[dict[str, Any]]:
-        """Return the notes of all slices that are done."""
-        return [note for note in await self.notes.read(self._keys) if note is not None]
 
     def _is_free(self, number: int) -> bool:
         return not (
@@ -283,7 +279,7 @@ class SharedSlices:
                 return number
         return None
 
-    def _middle_of_longest_stretch(self) -> int:
+    def _middle_of_longest_series(self) -> int:
         longest = begin = 0
         middle = self._next
         for number in range(len(self._keys) + 1):

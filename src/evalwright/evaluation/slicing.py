@@ -85,7 +85,7 @@ def cut_slices(run: PlannedRun) -> SlicedRun:
                 room = n_answers
     if parts:
         slices.append(tuple(parts))
-    tasks = tuple(_asking(task) for task in run.tasks)
+    tasks = tuple(_keep_sending_scorers(task) for task in run.tasks)
     sliced = replace(run, orders=tuple(orders), tasks=tasks)
     return SlicedRun(sliced, tuple(slices), n_answers)
 
@@ -106,7 +106,7 @@ def _end_of_part(order: UnitOrder, start: int, n_samples: int) -> int:
     return min(max(end, start + 1), order.n_units)
 
 
-def _asking(task: Task) -> Task:
+def _keep_sending_scorers(task: Task) -> Task:
     """Return the task with the scorers alone that send requests."""
     return replace(
         task, scorers=tuple(scorer for scorer in task.scorers if scorer.asks)

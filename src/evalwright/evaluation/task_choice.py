@@ -27,6 +27,13 @@ from evalwright.tasks.loading import load_tasks, names_like
 from evalwright.tasks.panels import Panel, with_panel
 from evalwright.tasks.scoring import decided_by, with_votes, without_judges
 
+LONG_SHUFFLE = 100_000
+"""Samples from which shuffling takes longer than reading a note."""
+SHORT_ORDER = 10_000
+"""Most samples of an order that is noted."""
+_ORDER_VERSION = 1
+"""Raised when the same seed gives another order, so that earlier notes are not used."""
+
 
 @dataclass(frozen=True, slots=True)
 class TaskChoice:
@@ -222,13 +229,6 @@ def _noted_order(n: int, seed: int, size: int) -> array[int] | None:
         return None
     # A forged note must not give a sample twice.
     return array("q", noted) if len(set(noted)) == size else None
-
-
-LONG_SHUFFLE = 100_000
-"""Samples from which shuffling takes longer than reading a note."""
-SHORT_ORDER = 10_000
-"""Most samples of an order that is noted."""
-_ORDER_VERSION = 1
 
 
 def _check_some_have_data(tasks: Sequence[Task]) -> None:

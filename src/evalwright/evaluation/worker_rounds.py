@@ -242,10 +242,10 @@ async def _check_others(run: PlannedRun, named_notes: WorkerNotes) -> None:
         tasks=run.tasks,
         configuration=run.configuration,
     )
-    what = "; ".join(changes) or "model, judge, task, data, seed or limit"
+    differences = "; ".join(changes) or "model, judge, task, data, seed or limit"
     raise ConfigurationError(
         f"Workers are at another run of the name '{run.id}' in this store ({workers}). What"
-        f" differs: {what}. Give all workers the same command and the same files, or choose"
+        f" differs: {differences}. Give all workers the same command and the same files, or choose"
         " another --name."
     )
 

@@ -148,12 +148,12 @@ class WorkersMeter(Meter):
         """Report progress; nothing at the end, as the run goes on until it is written."""
         if finished:
             return
-        own = self.done
+        n_own = self.done
         if self.slices is not None and self.slices.total:
             share = self.slices.done / self.slices.total
-            self.done = max(own, round(share * self.plan.total))
+            self.done = max(n_own, round(share * self.plan.total))
         super().report()
-        self.done = own
+        self.done = n_own
 
 
 class RunWorker:
@@ -197,7 +197,7 @@ class RunWorker:
     async def work(self) -> RunEnd:
         """Evaluate slices while there are any; then have the run written, here or elsewhere."""
         self._place.say(self._welcome())
-        watching = asyncio.create_task(self._watch())
+        reporting = asyncio.create_task(self._report_repeatedly())
         try:
             with self._meter:
                 while True:
@@ -206,9 +206,9 @@ class RunWorker:
                     if await self._wait_for_others():
                         break
                 is_mine = await self._claim_end()
-            self._place.say(self._farewell())
+            self._place.say(self._farewell(is_mine))
         finally:
-            watching.cancel()
+            reporting.cancel()
             with suppress(StoreError):
                 await self._write_tally()
         return await (self._write_run() if is_mine else self._read_end())
@@ -220,10 +220,12 @@ class RunWorker:
             f" ({_count(len(self._sliced.slices), 'slice')}){others}."
         )
 
-    def _farewell(self) -> str:
+    def _farewell(self, is_mine: bool) -> str:
+        # Says why the next line counts all responses as stored.
+        ending = ", which now writes the run from the store" if is_mine else ""
         return (
-            f"All {_count(len(self._sliced.slices), 'slice')} of '{self._plan.id}' are done,"
-            f" {self._tally.slices:,} by this worker."
+            f"Run '{self._plan.id}': {_count(len(self._sliced.slices), 'slice')} done,"
+            f" {self._tally.slices:,} by this worker{ending}."
         )
 
     # -- slices
@@ -300,7 +302,7 @@ class RunWorker:
         if isinstance(self._place.budget, SharedBudget):
             await self._place.budget.give_back()
 
-    async def _watch(self) -> None:
+    async def _report_repeatedly(self) -> None:
         """Show how far all workers are, while this one evaluates."""
         while self._place.reporter is not None:
             await asyncio.sleep(LOOK_SECONDS)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import io
 import math
-import os
 from collections.abc import (
     Callable,
     Generator,
@@ -29,6 +28,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from evalwright.bounded import from_json
 from evalwright.core.errors import ConfigurationError, RunError, UnknownName
+from evalwright.core.file_hashes import file_state
 from evalwright.core.local_paths import scheme_of
 from evalwright.core.private import check_ordinary, lines_of
 from evalwright.core.samples import SampleRecord
@@ -392,7 +392,7 @@ class Run(Shown):
 
     def verified_digest(self, file: IO[bytes]) -> str | None:
         """Return the SHA-256 of an open file of scores, if it was verified in its present state."""
-        return self._digests.get(file_version(file))
+        return self._digests.get(tuple(file_state(file.fileno())))
 
     def _check(self, path: Path, file: _Hashed) -> None:
         """Compare the hash of a file that was read to its end with the recorded one."""
@@ -465,7 +465,7 @@ class _Hashed(io.FileIO):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.digest = hashlib.sha256()
-        self.version = file_version(self)
+        self.version = tuple(file_state(self.fileno()))
 
     def readinto(self, buffer: Any, /) -> int:
         """Read a block into a buffer, and hash it."""
@@ -478,18 +478,6 @@ class _Hashed(io.FileIO):
         block = bytearray(_BLOCK)
         while self.readinto(block):
             yield
-
-
-def file_version(file: IO[bytes]) -> tuple[int, ...]:
-    """Return size, times and inode of an open file, which differ if its content was changed."""
-    status = os.fstat(file.fileno())
-    # The change time (ctime) reveals edits even where size and modification time were restored.
-    return (
-        status.st_size,
-        status.st_mtime_ns,
-        status.st_ctime_ns,
-        status.st_ino,
-    )
 
 
 def row_of(line: bytes, where: str) -> dict[str, Any]:

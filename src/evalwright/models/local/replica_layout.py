@@ -407,12 +407,12 @@ def check_memory(
         for group in layout.groups
         for device in group
     ]
-    known = [free_bytes for free_bytes in free if free_bytes is not None]
-    if weight_bytes is None or len(known) < len(free) or not known:
+    known_free = [free_bytes for free_bytes in free if free_bytes is not None]
+    if weight_bytes is None or len(known_free) < len(free) or not known_free:
         return
     sharing = max(layout.groups.count(group) for group in layout.groups)
     size = len(layout.groups[0])
-    least = min(known)
+    least = min(known_free)
 
     def need(devices: int) -> int:
         return sharing * (weight_bytes // devices + _DEVICE_BYTES)

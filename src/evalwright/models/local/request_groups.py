@@ -96,7 +96,7 @@ def _sort(requests: Sequence[Request]) -> _SortedRequests:
         range(len(requests)), key=lambda index: (requests[index].ability, texts[index])
     )
     shared = [0] * len(places)
-    own = [0] * len(places)
+    unshared = [0] * len(places)
     ending = [0] * len(places)
     before: Request | None = None
     text_before = ""
@@ -106,12 +106,12 @@ def _sort(requests: Sequence[Request]) -> _SortedRequests:
         if before is not None and before.ability == request.ability:
             shared[position] = _common_length(text_before, text)
         answer = _answer_length(request)
-        own[position] = len(text) - shared[position] + answer
+        unshared[position] = len(text) - shared[position] + answer
         if isinstance(request, Generate):
             ending[position] = _LAST_ROWS * answer
         before = request
         text_before = text
-    return _SortedRequests(places, shared, [0, *accumulate(own)], ending)
+    return _SortedRequests(places, shared, [0, *accumulate(unshared)], ending)
 
 
 def _shares(workers: int, count: int) -> list[float]:
@@ -160,22 +160,22 @@ def _with_rest(shares: Sequence[float]) -> Iterator[float]:
 def _cheapest_cut(
     ordered: _SortedRequests,
     start: int,
-    wanted: float,
+    target_cost: float,
     cost_of: Callable[[int, int], int],
 ) -> int:
-    """Return the end of a group that begins at `start` and costs about as much as wanted."""
+    """Return the end of a group that begins at `start` and costs about `target_cost`."""
     count = len(ordered.places)
     furthest = min(start + _MAX_GROUP_REQUESTS, count)
     best = furthest
     least_loss: float | None = None
     for end in range(start + 1, furthest + 1):
         cost = cost_of(start, end)
-        if cost < wanted * (1 - _LEEWAY) and end < furthest:
+        if cost < target_cost * (1 - _LEEWAY) and end < furthest:
             continue
-        if cost > wanted * (1 + _LEEWAY) and least_loss is not None:
+        if cost > target_cost * (1 + _LEEWAY) and least_loss is not None:
             break
         # Half of what one group has too much, another has too little.
-        loss = abs(cost - wanted) / 2
+        loss = abs(cost - target_cost) / 2
         if end < count:
             loss += ordered.shared[end]
         if least_loss is None or loss < least_loss:

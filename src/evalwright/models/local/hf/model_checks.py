@@ -60,11 +60,11 @@ class ModelChecks:
         """Return what a check has shown; None if it must be made."""
         return self._passed.get(name)
 
-    def note(self, name: str, shown: Any) -> None:
+    def note(self, name: str, finding: Any) -> None:
         """Note what a check has shown, as JSON; None forgets it."""
-        if self._identity is None or self._passed.get(name) == shown:
+        if self._identity is None or self._passed.get(name) == finding:
             return
-        self._passed[name] = shown
+        self._passed[name] = finding
         write_note(KIND, self._identity, self._state, self._passed)
 
 
