@@ -366,7 +366,7 @@ def test_two_tasks_of_one_srun_take_a_shard_each(tmp_path: Path) -> None:
     for settings in tasks:
         refused = typed(*command, folder=tmp_path, extra=settings)
         assert refused.code == 2
-        assert "--shard auto" in refused.err and "-M replicas=N" in refused.err
+        assert "--shard auto" in refused.err and "-M devices=all" in refused.err
     assert not (tmp_path / "runs").exists()
     processes = [
         start([*command, "--shard", "auto"], tmp_path, settings) for settings in tasks

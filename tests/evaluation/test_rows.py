@@ -114,7 +114,7 @@ def test_a_notebook_sees_every_setting_by_its_name() -> None:
     assert {"limit", "roles", "prompts", "budget", "input"} <= set(shown)
     assert "settings" not in shown
     fields = set(Configuration.__dataclass_fields__) - {"tasks", "models"}
-    of_calls = {"on", "replicas", "gpus_per_replica", "judge"}
+    of_calls = {"on", "replicas", "gpus_per_replica", "judge", "worker", "push"}
     assert set(EvaluationSettings.__annotations__) == fields | of_calls
 
 
