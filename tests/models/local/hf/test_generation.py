@@ -23,6 +23,7 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 from evalwright.models.local.hf import decoding, packed_products  # noqa: E402
+from evalwright.models.local.hf import engine as engine_module  # noqa: E402
 from evalwright.models.local.hf.step_attention import StepAttention  # noqa: E402
 
 packed_only = pytest.mark.skipif(
@@ -212,7 +213,7 @@ def test_every_prompt_token_is_computed_once(folders: dict[str, Path]) -> None:
 
 
 @packed_only
-def test_packed_weights_serve_generation_and_nothing_else(
+def test_packed_weights_serve_generation_and_not_few_scores(
     folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = opened(folders["qwen2"])
@@ -234,7 +235,7 @@ def test_packed_weights_serve_generation_and_nothing_else(
         assert torch.allclose(head(hidden), packed, atol=1e-5)
     assert answers(model, [pair]) == [score]
     # Without the memory for them, the model's own weights give the same answers.
-    monkeypatch.setattr(decoding, "packed_budget", lambda *_: 1000)
+    monkeypatch.setattr(engine_module, "packed_budget", lambda *_: 1000)
     small = opened(folders["qwen2"])
     assert not engine_of(small).decoder.products.active
     assert answers(small, requests) == replies

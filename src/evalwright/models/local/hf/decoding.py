@@ -18,11 +18,7 @@ import torch
 from evalwright.core.errors import Failure
 from evalwright.core.responses import Response
 from evalwright.models.local.answering import Job
-from evalwright.models.local.hf.batching import (
-    Tensor,
-    is_out_of_memory,
-    packed_budget,
-)
+from evalwright.models.local.hf.batching import Tensor, is_out_of_memory
 from evalwright.models.local.hf.loading import Loaded
 from evalwright.models.local.hf.model_checks import ModelChecks
 from evalwright.models.local.hf.packed_products import PackedProducts
@@ -63,20 +59,18 @@ class GenerationLoop:
     Args:
         loaded: the model.
         reader: computes its logits.
+        products: computes its products with packed weights.
         checks: what earlier processes noted of this model.
-        memory: bytes that may be used beside the model; None for what is free.
     """
 
     def __init__(
         self,
         loaded: Loaded,
         reader: LogitReader,
+        products: PackedProducts,
         checks: ModelChecks | None = None,
-        memory: int | None = None,
     ) -> None:
-        self.products = PackedProducts(
-            loaded.model, loaded.device, packed_budget(loaded.device, memory)
-        )
+        self.products = products
         self.forward = TreeForward(loaded.model, reader, loaded.device, checks)
         self.refusal = self.forward.refusal
         self._loaded = loaded

@@ -15,6 +15,7 @@ from evalwright.models.local.hf.batching import (
     BatchRunner,
     failure_of,
     generation_budget,
+    packed_budget,
     scoring_budget,
     stored_budget,
     text_config,
@@ -24,10 +25,11 @@ from evalwright.models.local.hf.generation import write, write_beams
 from evalwright.models.local.hf.loading import Loaded
 from evalwright.models.local.hf.model_checks import ModelChecks
 from evalwright.models.local.hf.options import HfOptions
+from evalwright.models.local.hf.packed_products import PackedProducts
 from evalwright.models.local.hf.quiet import logger
 from evalwright.models.local.hf.reading import LogitReader, PlainScorer, SidesReader
 from evalwright.models.local.hf.tree_forward import TreeForward
-from evalwright.models.local.hf.tree_scoring import TreeScorer
+from evalwright.models.local.hf.tree_scoring import TreeScorer, tokens_of_pass
 from evalwright.models.local.tokens import Pair, room_for_answer
 
 
@@ -72,6 +74,7 @@ class TransformersAnswering(Answering):
             device,
             loaded.start_tokens[:1],
         )
+        products = PackedProducts(model, device, packed_budget(device, options.memory))
         self.scorer: PlainScorer | TreeScorer = plain
         refusal = None
         if reader is None:
@@ -83,11 +86,12 @@ class TransformersAnswering(Answering):
                 TreeForward(model, reader, device, checks),
                 reader,
                 plain,
-                tokens=scoring if device.startswith("cuda") else min(scoring, 2048),
+                tokens=min(scoring, tokens_of_pass(device)),
                 rows=rows,
                 stored=stored_budget(device, options.memory),
                 name=name,
                 insist=options.scoring == "tree",
+                products=products,
                 checks=checks,
             )
         if refusal is not None:
@@ -107,14 +111,14 @@ class TransformersAnswering(Answering):
         )
         self._reader = reader
         self._checks = checks
-        self._memory = options.memory
+        self._products = products
 
     @cached_property
     def decoder(self) -> GenerationLoop | None:
         """The loop that generates answers, made when it is first needed."""
         if self._reader is None:
             return None
-        return GenerationLoop(self.loaded, self._reader, self._checks, self._memory)
+        return GenerationLoop(self.loaded, self._reader, self._products, self._checks)
 
     def image_job(self, request: Generate) -> Job:
         """Make the job of a prompt with images, whose tokens are made when it is generated."""

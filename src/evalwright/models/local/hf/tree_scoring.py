@@ -18,8 +18,9 @@ import torch
 
 from evalwright.core.errors import Failure, ModelError
 from evalwright.models.local.answering import PairScore
-from evalwright.models.local.hf.batching import BatchRunner, is_out_of_memory
+from evalwright.models.local.hf.batching import BatchRunner, Tensor, is_out_of_memory
 from evalwright.models.local.hf.model_checks import ModelChecks
+from evalwright.models.local.hf.packed_products import PackedProducts
 from evalwright.models.local.hf.quiet import logger
 from evalwright.models.local.hf.reading import (
     LogitReader,
@@ -53,9 +54,31 @@ _MIN_PIECE_TOKENS = 64
 _SHORT_CUT_TOKENS = 16
 """Tokens of a shortened request, from its context's beginning and again from its end."""
 
+_MIN_PACKED_TOKENS = 4096
+"""Tokens from which on packed weights are used: packing takes as long as they save in some 1,500.
+"""
+
+_CPU_PASS_TOKENS = range(1024, 2049)
+"""Most tokens of a pass on a CPU: 256 a thread within this range.
+
+The activations of so few fit into memory that the process holds already; of more, each pass gets
+its memory from the system page by page.
+"""
+
+
+def tokens_of_pass(device: str) -> int:
+    """Return the most tokens that one pass should have on a device, whatever its memory."""
+    if device.startswith("cuda"):
+        return 1 << 62
+    wanted = 256 * int(torch.get_num_threads())
+    return max(_CPU_PASS_TOKENS[0], min(wanted, _CPU_PASS_TOKENS[-1]))
+
 
 _COMPARISON = "tree scores"
 """The check of scores of a prefix tree, in `ModelChecks`."""
+
+_PACKED_COMPARISON = "tree scores with packed weights"
+"""The same check of scores that are computed with packed weights."""
 
 
 class _UnsuitableModel(Exception):
@@ -147,6 +170,8 @@ class TreeScorer:
         stored: most bytes of stored keys and values.
         name: the model's name, for messages.
         insist: whether to raise ModelError instead of scoring in the plain way.
+        products: computes the tree's products once many tokens have been scored; if None, the model
+            does.
         checks: what trying out this model has shown before.
     """
 
@@ -161,6 +186,7 @@ class TreeScorer:
         stored: int,
         name: str,
         insist: bool = False,
+        products: PackedProducts | None = None,
         checks: ModelChecks | None = None,
     ) -> None:
         self.forward = forward
@@ -169,6 +195,8 @@ class TreeScorer:
         self._stored = stored
         self._name = name
         self._insist = insist
+        self._products = products
+        self._packed = False
         self._batcher: BatchRunner[IndexedScores] = BatchRunner(
             rows, tokens, passing=(_UnsuitableModel,)
         )
@@ -242,20 +270,42 @@ class TreeScorer:
                     yield taking[position], scored
                 return
             except _UnsuitableModel as error:
-                self._checks.note(_COMPARISON, None)
-                if self.forward.cascading:
+                self._checks.note(self._comparison, None)
+                self._compared = None
+                if self._packed and self._products is not None:
+                    self._products.close()
+                    self._packed = False
+                elif self.forward.cascading:
                     self.forward.cascading = False
-                    self._compared = None
                 else:
                     self._refuse(str(error))
 
     def _run(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, PairScore]]:
         tree = build_tree(pairs)
+        self._choose_products(self._tokens_computed + tree.unique)
         if self._compared is None and tree.is_more_than_rows(self._limits().piece):
             self._compare_short_cuts(pairs)
         self._tokens_given += tree.unshared
         self._tokens_computed += tree.unique
         yield from self._walk(_ScoringJob(pairs, tree.spans, None), tree)
+
+    def _choose_products(self, tokens: int) -> None:
+        """Use packed weights from a number of tokens on, and compare scores once more then."""
+        if self._packed or self._products is None or not self._products.active:
+            return
+        if tokens >= _MIN_PACKED_TOKENS:
+            self._packed = True
+            self._compared = None
+            self._restore_comparison()
+
+    def _forward(
+        self, rows: Sequence[Row], past: Stored, keep: bool = False
+    ) -> tuple[Tensor, Stored | None]:
+        """Run rows of the tree; see `TreeForward.run`."""
+        if not self._packed or self._products is None:
+            return self.forward.run(rows, past, keep)
+        with self._products.applied(head=False):
+            return self.forward.run(rows, past, keep)
 
     def _walk(self, job: _ScoringJob, tree: Tree) -> Iterator[tuple[int, PairScore]]:
         # What waits, the next one last. Children wait with what is stored above them, which is
@@ -339,7 +389,7 @@ class TreeScorer:
         def work(_: list[int]) -> list[IndexedScores]:
             if index is None:
                 hidden, stored = self._guarded(
-                    lambda: self.forward.run([row], past, keep=True)
+                    lambda: self._forward([row], past, keep=True)
                 )
             else:
                 hidden, stored = self._guarded(
@@ -363,7 +413,7 @@ class TreeScorer:
         self, job: _ScoringJob, rows: list[Row], past: Stored
     ) -> list[IndexedScores]:
         """Run rows together; the first entry of the result has all scores."""
-        hidden, _ = self._guarded(lambda: self.forward.run(rows, past))
+        hidden, _ = self._guarded(lambda: self._forward(rows, past))
         scores = self._finish(job, rows, past, hidden)
         return [scores, *([] for _ in rows[1:])]
 
@@ -530,14 +580,21 @@ class TreeScorer:
                 f"scores differ by {largest:.1e} per token from plain scoring"
             )
 
+    @property
+    def _comparison(self) -> str:
+        """The name of the check of scores as they are computed now."""
+        return _PACKED_COMPARISON if self._packed else _COMPARISON
+
     def _note_comparison(self, length: int) -> None:
         """Note that the tree's scores of a request of this length were right."""
         self._compared = length
-        self._checks.note(_COMPARISON, [self._passes(), self.forward.cascading, length])
+        self._checks.note(
+            self._comparison, [self._passes(), self.forward.cascading, length]
+        )
 
     def _restore_comparison(self) -> None:
         """Take over the comparison of an earlier process with passes of the same sizes."""
-        noted = self._checks.passed(_COMPARISON)
+        noted = self._checks.passed(self._comparison)
         if not isinstance(noted, list) or noted[:1] != [self._passes()]:
             return
         _, is_cascading, length = noted
