@@ -34,7 +34,15 @@ from evalwright.models.local.tokens import Pair, room_for_answer
 
 
 class TransformersAnswering(Answering):
-    """Answers requests with a loaded transformers model; see `Answering`."""
+    """Answers requests with a loaded transformers model; see `Answering`.
+
+    Args:
+        loaded: the model.
+        options: how it is used.
+        name: what it is called in messages.
+        checks: what earlier processes noted of this model.
+        packs: whether its weights may stand in memory a second time, packed.
+    """
 
     def __init__(
         self,
@@ -42,6 +50,8 @@ class TransformersAnswering(Answering):
         options: HfOptions,
         name: str,
         checks: ModelChecks | None = None,
+        *,
+        packs: bool = True,
     ) -> None:
         super().__init__(
             loaded.reader,
@@ -74,7 +84,8 @@ class TransformersAnswering(Answering):
             device,
             loaded.start_tokens[:1],
         )
-        products = PackedProducts(model, device, packed_budget(device, options.memory))
+        packed_bytes = packed_budget(device, options.memory) if packs else 0
+        products = PackedProducts(model, device, packed_bytes)
         self.scorer: PlainScorer | TreeScorer = plain
         refusal = None
         if reader is None:

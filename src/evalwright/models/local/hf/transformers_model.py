@@ -529,7 +529,9 @@ class TransformersModel(LocalModel):
         options = self.options
         identity = [self.fingerprint, options.scoring, options.placement]
         checks = ModelChecks(identity, loaded.device, options.memory)
-        engine = TransformersAnswering(loaded, options, self.name, checks)
+        # What was fitted into the memory has to stay within what was computed.
+        packs = self._fit is None
+        engine = TransformersAnswering(loaded, options, self.name, checks, packs=packs)
         self._loaded_facts = {
             "parameters": loaded.model.num_parameters(),
             "context_length": loaded.reader.rules.max_length,
