@@ -13,12 +13,13 @@ the model in FOLDER, which must have a tokenizer), answered by letter, in proces
 
 Shown are CPU seconds (user and system) and wall seconds of whole processes, the least of the
 repeats. Several --source folders (of `evalwright`'s source) are measured interleaved, and must
-compute the same log-likelihoods; by default it is the one beside this file.
+compute the same log-likelihoods up to rounding; by default it is the one beside this file.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import subprocess
@@ -34,6 +35,8 @@ from measuring import Table, option_parser
 
 ROOT = Path(__file__).resolve().parent.parent
 QUESTIONS = 40
+TOLERANCE = 1e-4
+"""Most that two sources may differ in a log-likelihood; sums are rounded in another order."""
 LETTERS = "ABCD"
 WORDS = (
     "river",
@@ -226,6 +229,17 @@ def least(seconds: Sequence[Seconds]) -> Seconds:
     return Seconds(min(s.cpu for s in seconds), min(s.wall for s in seconds))
 
 
+def are_close(
+    numbers: Sequence[Sequence[float]], other_numbers: Sequence[Sequence[float]]
+) -> bool:
+    """Return whether two sources computed the same log-likelihoods, up to rounding."""
+    return len(numbers) == len(other_numbers) and all(
+        math.isclose(number, other, abs_tol=TOLERANCE)
+        for row, other_row in zip(numbers, other_numbers, strict=True)
+        for number, other in zip(row, other_row, strict=True)
+    )
+
+
 def measure(
     model: Path, sources: Sequence[Path], folder: Path, repeats: int, threads: int
 ) -> dict[tuple[str, str], list[Seconds]]:
@@ -260,7 +274,7 @@ def measure(
                     )
                     seconds.setdefault((name, str(source)), []).append(process_seconds)
                 numbers.append(log_likelihoods(home / "runs" / "questions"))
-        if any(of_source != numbers[0] for of_source in numbers[1:]):
+        if not all(are_close(numbers[0], of_source) for of_source in numbers[1:]):
             raise RuntimeError("The sources computed different log-likelihoods.")
     return seconds
 
