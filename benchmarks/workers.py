@@ -32,7 +32,6 @@ from support.billing_server import EACH  # noqa: E402
 from support.command import record  # noqa: E402
 from support.postgres import Server, running  # noqa: E402
 from support.worker_trials import (  # noqa: E402
-    AT_ONCE,
     Disturber,
     Trial,
     comparable,
@@ -89,9 +88,9 @@ def _check(
     sent_again = trial.sent_again()
     assert not sent_again, f"sent again although stored: {sent_again[:5]}"
     assert bill <= budget * (1 + 1e-9), f"billed {bill} of {budget}"
-    assert again <= events["kill"] * AT_ONCE, "more sent again than was in flight"
+    assert again <= disturber.at_risk, "more sent again than was not stored"
     unbilled = bill - usage["cost"]
-    assert -1e-6 <= unbilled <= events["kill"] * AT_ONCE * EACH + 1e-6, (
+    assert -1e-6 <= unbilled <= disturber.at_risk * EACH + 1e-6, (
         f"the record has {usage['cost']}, the bill is {bill}"
     )
     answered = len(trial.stored())

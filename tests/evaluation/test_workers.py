@@ -33,7 +33,7 @@ from support.forked import ForkedProcess, start_forked
 from support.openai_server import serving
 from support.postgres import Server
 from support.typed import typed
-from support.worker_trials import AT_ONCE, Disturber, comparable, worker_trial
+from support.worker_trials import Disturber, comparable, worker_trial
 
 COUNT = 12
 ASKED: Counter[str] = Counter()
@@ -324,9 +324,9 @@ def test_nothing_is_lost_or_paid_twice_whoever_dies(
         assert trial.dollars() <= budget * (1 + 1e-9)
         assert trial.sent_again() == []
         again = sum(trial.server.received.values()) - len(trial.server.received)
-        assert again <= disturber.events["kill"] * AT_ONCE
+        assert again <= disturber.at_risk
         cost = record(trial.run)["usage"]["cost"]
-        lost = disturber.events["kill"] * AT_ONCE * EACH
+        lost = disturber.at_risk * EACH
         assert cost - 1e-9 <= trial.dollars() <= cost + lost + 1e-9
         if seed % 2:
             assert len(trial.stored()) == count

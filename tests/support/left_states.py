@@ -16,6 +16,7 @@ from evalwright.sandboxes.plan import PlannedFile, put_files
 from evalwright.sandboxes.protocol import SandboxSettings, Snapshot
 from evalwright.sandboxes.snapshot_home import snapshot_home
 from evalwright.scorers.registry import bind
+from evalwright.scorers.sandbox.state import acted_in
 
 needs_jail = pytest.mark.skipif(
     bool(refusal_of(SandboxSettings())), reason="this system gives no jail"
@@ -83,12 +84,14 @@ def command_on(
     settings: SandboxSettings | None = None,
     **options: Any,
 ) -> Score:
-    """The score of `command` on what a script leaves."""
+    """The score of `command` on what a script leaves, in a sandbox with the same settings."""
+    settings = settings or SandboxSettings()
 
     async def work() -> Score:
         answer = answer_with(await left_by(script, before, settings))
         named = {"run": run, **({} if files is None else {"files": files}), **options}
-        return await scored("command", named, answer)
+        with acted_in(settings):
+            return await scored("command", named, answer)
 
     return asyncio.run(work())
 

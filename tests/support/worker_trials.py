@@ -237,12 +237,14 @@ class Disturber:
         workers: how many are to work.
         chance: draws what happens.
         events: what happened, by name.
+        at_risk: the most questions whose paid replies the kills can have lost.
     """
 
     trial: Trial
     workers: int
     chance: random.Random
     events: Counter[str] = field(default_factory=Counter)
+    at_risk: int = 0
     paused: list[Process] = field(default_factory=list)
 
     def disturb(self, events: int, within: float = 1.0) -> None:
@@ -273,6 +275,11 @@ class Disturber:
         event = self.chance.choice(FATAL)
         self.events[event] += 1
         if event == "kill":
+            # Nobody takes the claims of a worker that only stands still: what was sent and is not
+            # stored now is the most that its end can lose. Some is still on its way to the provider.
+            victim.send_signal(signal.SIGSTOP)
+            received = len(trial.server.received)
+            self.at_risk += received - len(trial.stored()) + AT_ONCE
             victim.kill()
             victim.wait()
         elif event == "term":
