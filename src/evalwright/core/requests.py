@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 from evalwright.core.images import Image
+from evalwright.core.quick_init import quick_init
 from evalwright.core.tool_calls import ToolCall
 from evalwright.core.tools import ToolDefinition
 
@@ -25,6 +26,7 @@ Part = str | Image
 """A part of a message's content: text or an image."""
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Message:
     """One turn of a conversation.
@@ -186,6 +188,7 @@ def fields_from_extras(extras: Mapping[str, Any]) -> dict[str, Any]:
     return {**extras, "tool_calls": calls}
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Generate:
     """A request to generate text that follows `prompt`.

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from evalwright.core.quick_init import quick_init
 from evalwright.core.secrets import holds_secret, mask
 from evalwright.core.tool_calls import ToolCall
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens that a request used.
@@ -97,6 +99,7 @@ class TokenLogProb:
         )
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Response:
     """One response of one model, as it arrived.

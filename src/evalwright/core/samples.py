@@ -15,6 +15,7 @@ from evalwright.core.outcomes import (
     outcome_of,
     outcome_of_failure,
 )
+from evalwright.core.quick_init import quick_init
 from evalwright.core.requests import Prompt
 from evalwright.core.responses import Response, Usage
 from evalwright.core.shown import brief
@@ -35,6 +36,7 @@ class Passage:
     text: str
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One row of a task.
@@ -73,6 +75,7 @@ class Sample:
         )
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The answer that a strategy formed from one or more responses.
@@ -132,6 +135,7 @@ class Answer:
         )
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Score:
     """A scorer's verdict on an answer: always a value, with a note where it is debatable.
@@ -265,6 +269,7 @@ UNREADABLE = "unreadable"
 """The label of an answer that contains nothing that could be the answer. It counts as wrong."""
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class SampleRecord:
     """A sample with its answer and scores: one line of `samples.jsonl`.

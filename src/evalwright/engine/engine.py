@@ -54,6 +54,7 @@ _log = logging.getLogger("evalwright.engine")
 _LOCAL_SAMPLES = 4096
 _SAMPLES_PER_REPLICA = 512
 _MAX_LOCAL_SAMPLES = 16384
+_SAMPLES_AT_THE_STORE = 32
 _STOP_MARGIN_SHARE = 0.1
 _LAST_MOMENT_SECONDS = 0.2
 _CLOSE_SECONDS = 5.0
@@ -205,7 +206,9 @@ class Engine:
     def concurrency(self, model: Model) -> int:
         """Return how many samples to keep in flight so that the model never waits for work."""
         if isinstance(model, RemoteModel):
-            return max(2, 2 * model.pacing.max_concurrency)
+            # Those that wait for the store, a few hundredths of a second each time, count too.
+            most = model.pacing.max_concurrency
+            return 2 * most + min(2 * most, _SAMPLES_AT_THE_STORE)
         # With fewer, many replicas of a model get small groups, and wait for each other at the end
         # of every batch.
         return min(

@@ -7,6 +7,7 @@ few tenths of a second, all of them in one query.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -21,11 +22,16 @@ MAX_BATCH_PUTS = 48
 The others are those that the event loop has just read (`event_loop.MAX_EVENTS`).
 """
 _GAP_SECONDS_PER_WISH = 0.005
-_MAX_GAP_SECONDS = 0.02
+_MAX_GAP_SECONDS = 0.04
 """Longest time between two batches; the time grows with the size of the last batch.
 
 A lone request hardly waits. With hundreds a second, collecting them for a moment needs a tenth
 of the transactions and wake-ups; nothing is delayed by it, because others are in flight.
+"""
+_MAX_RUNNING_SECONDS = 0.02
+"""Longest processor time of the loop's thread between two batches that have responses.
+
+On a busy machine, or in a busy loop, replies are lost by a kill at the rate at which they are read.
 """
 
 
@@ -45,6 +51,9 @@ class Outbox:
         self._is_empty = True
         self._scheduled = False
         self._next = 0.0
+        """When the next batch is due."""
+        self._next_running = 0.0
+        """The thread's processor time at which a batch with responses is due."""
         self._claiming: dict[bytes, asyncio.Future[str]] = {}
         self._putting: list[asyncio.Future[None]] = []
         self._put_futures: dict[int, list[asyncio.Future[None]]] = {}
@@ -133,7 +142,9 @@ class Outbox:
             self._submit_batch()
         elif not self._scheduled:
             self._arm()
-        elif self._batch.puts and self._loop.time() > self._next:
+        elif self._batch.puts and (
+            self._loop.time() > self._next or time.thread_time() > self._next_running
+        ):
             # The loop is busy: it comes to its timers only after all that is ready now.
             self._submit_batch()
 
@@ -173,6 +184,7 @@ class Outbox:
         self._next = self._loop.time() + min(
             _GAP_SECONDS_PER_WISH * wishes, _MAX_GAP_SECONDS
         )
+        self._next_running = time.thread_time() + _MAX_RUNNING_SECONDS
         if batch.puts:
             batch.names = self.names
             self.names = {}

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
+from evalwright.core.quick_init import quick_init
 from evalwright.core.responses import RateLimits
 
 
@@ -38,6 +39,7 @@ class Gatherer(Protocol):
         """Return the reply's JSON as if it were not streamed; only after the answer is complete."""
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call to send.
