@@ -30,7 +30,7 @@ from evalwright.core.errors import (
     RunError,
     StoreError,
 )
-from evalwright.core.samples import SampleRecord
+from evalwright.core.samples import Sample, SampleRecord
 from evalwright.core.tasks import Task
 from evalwright.engine.budget import SPENT, Budget
 from evalwright.engine.collecting import rare_collections
@@ -491,18 +491,20 @@ async def paid_sample(
     It never returns if the run was interrupted before: what is in flight elsewhere may still
     arrive, so that nothing here ends the run, which will be cancelled.
     """
-    record = await _within_budget(task, index, draw, door, budget)
+    sample = task.samples[index]
+    record: SampleRecord | None
+    if budget is None:
+        record = await evaluate_sample(task, index, sample, draw, door)
+    else:
+        record = await _within_budget(task, index, sample, draw, door, budget)
     if record is not None and _was_stopped(record):
         await asyncio.Event().wait()
     return record
 
 
 async def _within_budget(
-    task: Task, index: int, draw: int, door: RoleClient, budget: Budget | None
+    task: Task, index: int, sample: Sample, draw: int, door: RoleClient, budget: Budget
 ) -> SampleRecord | None:
-    sample = task.samples[index]
-    if budget is None:
-        return await evaluate_sample(task, index, sample, draw, door)
     reservation = budget.reservation()
     try:
         record = await evaluate_sample(

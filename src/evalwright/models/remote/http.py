@@ -1,7 +1,7 @@
 """The one HTTP client of all remote models: sends a `Call`, returns a `Reply` or lines.
 
 Every fault becomes an error of `core.errors`. It sends once: retries, pacing and deadlines belong
-to the engine. Connections are kept alive in one pool per event loop, no larger than the pacing
+to the engine. Connections are kept alive in one pool per event loop, little larger than the pacing
 allows. Redirects are never followed, because they would carry the key to another host; cookies are
 not kept; .netrc is not read. A proxy is taken from HTTPS_PROXY, HTTP_PROXY and NO_PROXY, read once
 and never used for local addresses. Certificates are checked against the system's, or those of
@@ -74,7 +74,8 @@ class HttpClient:
     Args:
         base_url: scheme, host and path, to which calls append theirs.
         headers: headers sent with every request, including the key.
-        max_connections: most connections per event loop.
+        max_connections: most requests at a time per event loop; a sixteenth more connections may be
+            open.
         timeout: seconds for a whole request.
         largest_reply: most bytes of a reply.
         key_source: the variable that holds the key, for messages.

@@ -41,6 +41,11 @@ _SILENT_SECONDS = 0.005
 
 A second reply mostly follows at once, or when a busy server continues.
 """
+_REQUESTS_PER_SPARE = 16
+"""For so many requests at a time one more connection may be open.
+
+So a request seldom waits until a connection has rested.
+"""
 _FIRST_SILENT_SECONDS = 0.1
 """Seconds before a host's connections are reused for the first time.
 
@@ -183,7 +188,8 @@ class Pool:
     Args:
         url: the host's URL.
         proxy: the proxy's URL; None for none.
-        limit: most connections; further requests wait.
+        limit: most requests at a time, which the pacing sees to. A sixteenth more connections may
+            be open.
         connect_timeout: seconds for TCP and TLS.
     """
 
@@ -193,8 +199,9 @@ class Pool:
         loop = asyncio.get_running_loop()
         where = URL(url)
         self.timeouts = Timeouts(loop)
+        self._limit = limit + limit // _REQUESTS_PER_SPARE
         self._connector = aiohttp.TCPConnector(
-            limit=limit,
+            limit=self._limit,
             ttl_dns_cache=_ADDRESS_SECONDS,
             keepalive_timeout=IDLE_SECONDS,
             ssl=_make_tls_context() if where.scheme == "https" else True,
@@ -232,15 +239,35 @@ class Pool:
             self._idle.popleft().close()
 
     def _take_idle(self) -> aiohttp.connector.Connection | None:
-        """Return a connection that is kept and open; None if there is none."""
-        oldest = self.now() - IDLE_SECONDS
+        """Return a connection that is kept and open; None if another should be opened.
+
+        It may have to rest, if there are as many as there may be.
+        """
+        now = self.now()
         while self._idle:
-            connection = self._idle.popleft()
+            connection = self._idle[0]
             protocol: Any = connection.protocol
-            if protocol.is_open() and protocol.idle_since >= oldest:
+            is_usable = protocol.is_open() and protocol.idle_since >= now - IDLE_SECONDS
+            if (
+                is_usable
+                and self._rested_at(protocol.idle_since) > now
+                and self._may_have_spare()
+            ):
+                return None
+            self._idle.popleft()
+            if is_usable:
                 return connection
             connection.close()
         return None
+
+    def _may_have_spare(self) -> bool:
+        """Return whether so many requests are in flight that one more connection may be idle."""
+        n_connections = len(self._connector._acquired)
+        n_busy = n_connections - len(self._idle)
+        return (
+            n_connections < self._limit
+            and len(self._idle) <= n_busy // _REQUESTS_PER_SPARE
+        )
 
     def distrust(self) -> None:
         """Reuse no connection from now on."""
@@ -259,9 +286,11 @@ class Pool:
         protocol: Any = connection.protocol
         silent = False
         try:
-            if not self.distrusts and protocol.is_open():
-                # What has come by now, the loop reads meanwhile, or it is found unread afterwards.
-                await self._rest(protocol.idle_since)
+            if not self.distrusts:
+                # The loop has read what came meanwhile, or it is still unread.
+                rested_at = self._rested_at(protocol.idle_since)
+                if rested_at > self.now():
+                    await self._rests.until(rested_at)
                 silent = not self.distrusts and protocol.is_clean()
             if not silent:
                 # The loop reads pending data, and the protocol sees whether it is more than an end.
@@ -272,15 +301,11 @@ class Pool:
                 connection.close()
         return silent
 
-    async def _rest(self, idle_since: float) -> None:
-        """Wait for as long as a connection must still be watched before it is reused."""
+    def _rested_at(self, idle_since: float) -> float:
+        """Return until when a connection must be watched before it is reused."""
         if self._trusted_from is None:
             self._trusted_from = idle_since + _FIRST_SILENT_SECONDS
-        rested_at = max(self._trusted_from, idle_since + _SILENT_SECONDS)
-        if rested_at > self.now():
-            await self._rests.until(rested_at)
-        else:
-            await asyncio.sleep(0)
+        return max(self._trusted_from, idle_since + _SILENT_SECONDS)
 
     async def open(
         self, method: str, url: URL, headers: bytes, body: bytes | None

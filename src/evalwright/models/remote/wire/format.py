@@ -720,10 +720,9 @@ def stopped_at(
 
 def count(value: Any) -> int:
     """Read a token count; 0 if it is missing or implausible."""
-    if value is None:
-        return 0
-    number = int(value) if isinstance(value, float) and value.is_integer() else value
-    return number if type(number) is int and 0 < number < _MOST_TOKENS else 0
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if type(value) is int and 0 < value < _MOST_TOKENS else 0
 
 
 def usage_of(
