@@ -13,6 +13,7 @@ import pytest
 
 from evalwright.core.errors import StoreError
 from evalwright.core.responses import Response
+from evalwright.engine import outbox
 from evalwright.engine.opening import open_store
 from evalwright.engine.sqlite import FILE
 from evalwright.engine.store import Store
@@ -114,5 +115,22 @@ def test_a_claim_and_an_answer_of_one_batch_are_delivered_once(tmp_path: Path) -
         await put
         assert await outbox.claim(b"k") == STORED
         assert not errors
+
+    with_stores(tmp_path, work)
+
+
+@pytest.mark.usefixtures("each_store")
+def test_a_busy_loop_writes_responses_after_a_while_of_its_own_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "_MAX_GAP_SECONDS", 600.0)
+    monkeypatch.setattr(outbox, "_GAP_SECONDS_PER_WISH", 600.0)
+    monkeypatch.setattr(outbox, "_MAX_RUNNING_SECONDS", -1.0)
+
+    async def work(one: Store, other: Store) -> None:
+        await one.outbox().put(_ROW)
+        waiting = one.outbox().put(row_of(b"l", "m", b"{}", Response(text="y")))
+        assert not one.outbox().claim(b"later").done()
+        await asyncio.wait_for(waiting, 60)
 
     with_stores(tmp_path, work)

@@ -540,6 +540,39 @@ def test_connections_are_kept_and_bounded() -> None:
     assert len(served.connections) == most == 4
 
 
+def test_with_many_in_flight_a_request_gets_a_new_connection_while_one_rests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_pool, "_FIRST_SILENT_SECONDS", 600.0)
+    n_received = 0
+    all_received = asyncio.Event()
+
+    async def first_at_once(connection: Connection) -> None:
+        nonlocal n_received
+        await connection.request()
+        n_received += 1
+        is_first = n_received == 1
+        if n_received == 33:
+            all_received.set()
+        if not is_first:
+            await all_received.wait()
+        await connection.write(http())
+
+    async def go() -> None:
+        calls = iter(Call("/", n) for n in range(33))
+
+        async def send_all(client: HttpClient) -> None:
+            for call in calls:
+                await client.send(call)
+
+        async with served.client(max_connections=32) as client:
+            await asyncio.gather(*(send_all(client) for _ in range(32)))
+
+    served = Served(first_at_once)
+    asyncio.run(go())
+    assert len(served.connections) == 33
+
+
 def test_a_connection_that_the_server_closes_between_requests_is_not_used_again() -> (
     None
 ):
