@@ -35,6 +35,10 @@ class _Longer(_Quick):
     extra: str = ""
 
 
+class _Named(_Quick):
+    pass
+
+
 def test_a_quick_record_is_like_a_plain_one() -> None:
     assert str(signature(_Quick)) == str(signature(_Plain))
     record = _Quick("a", words=["x"])
@@ -52,6 +56,9 @@ def test_a_quick_record_is_like_a_plain_one() -> None:
     longer = _Longer("a", extra="b")
     assert type(longer) is _Longer
     assert longer.extra == "b"
+    named = _Named("a")
+    assert type(named) is _Named
+    assert (named.name, named.number, named.words) == ("a", 3, [])
 
 
 @pytest.mark.parametrize(

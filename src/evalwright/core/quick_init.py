@@ -20,7 +20,7 @@ def quick_init(record_type: type[T]) -> type[T]:
 
     The one that `dataclass` makes calls `object.__setattr__` for every field. This one lets the new
     object belong to a class with the same slots, but without the lock, while its fields are set.
-    Afterwards it is as frozen as any other. Subclasses get their own constructor from `dataclass`.
+    Afterwards it is as frozen as any other. For subclasses the other constructor is used.
 
     Args:
         record_type: the class, without `__post_init__`, keyword-only fields or a base with slots.
@@ -38,10 +38,13 @@ def quick_init(record_type: type[T]) -> type[T]:
         "set_attribute": object.__setattr__,
         "locked_type": record_type,
         "unlocked_type": unlocked_type,
+        "plain_init": record_type.__init__,
         "left_out": _LeftOut(),
     }
     lines = [
         f"def __init__(self, {', '.join(map(_parameter, all_fields))}):",
+        "    if self.__class__ is not locked_type:",
+        f"        return plain_init(self, {', '.join(map(_argument, all_fields))})",
         "    set_attribute(self, '__class__', unlocked_type)",
     ]
     for field in all_fields:
