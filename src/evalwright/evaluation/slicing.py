@@ -12,6 +12,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from evalwright.core.tasks import Task
 from evalwright.evaluation.planning import PlannedRun
@@ -53,6 +54,19 @@ class SlicedRun:
         """Yield the units of a slice."""
         for part in self.slices[number]:
             yield from self.run.units_between(part.task, part.start, part.end)
+
+    def samples(self, number: int) -> list[list[Unit]]:
+        """Return the units of a slice, by sample."""
+        return [list(units) for _, units in groupby(self.units(number), _sample_of)]
+
+    def with_all_scorers(self, tasks: Sequence[Task]) -> SlicedRun:
+        """Return the same slices of a run whose tasks have all scorers."""
+        return replace(self, run=replace(self.run, tasks=tuple(tasks)))
+
+
+def _sample_of(unit: Unit) -> tuple[int, int]:
+    _, task, index, _ = unit
+    return task, index
 
 
 def cut_slices(run: PlannedRun) -> SlicedRun:
