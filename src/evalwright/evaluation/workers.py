@@ -370,9 +370,12 @@ class RunWorker:
     # -- slices and samples that kill workers
 
     async def _is_suspect(self, number: int) -> bool:
-        """Return whether workers died at a slice, and not only because they were preempted."""
+        """Return whether enough workers died at a slice for evaluating it alone, in parts."""
         await self._deaths.look()
-        return self._deaths.at_slice(self._part.name, number) >= SLICE_DEATHS
+        name = self._part.name
+        # Scores are tried because workers died at some of them: no slice is above suspicion.
+        enough = SLICE_DEATHS if name == ANSWERS else 1
+        return self._deaths.at_slice(name, number) >= enough
 
     async def _evaluate_suspect(self, number: int) -> None:
         """Evaluate a slice in parts, without the samples that kill."""
