@@ -230,6 +230,10 @@ def test_a_worker_with_another_plan_is_refused_while_others_work(
         assert began.wait(60)
         with pytest.raises(ConfigurationError, match="differs: limit: None, now 5"):
             go(limit=5)
+        with pytest.raises(ConfigurationError, match="budget: none, now 99 requests"):
+            go(budget="99 requests")
+        with pytest.raises(ConfigurationError, match="accept-failures: none, now 2%"):
+            go(accept_failures="2%")
         with monkeypatch.context() as patch:
             patch.setattr(worker_rounds, "__version__", "9.9")
             with pytest.raises(ConfigurationError, match="this one is 9"):
