@@ -22,7 +22,8 @@ from support.postgres import Server
 from support.worker_trials import worker_trial
 
 COUNT = 12
-CRASH = 139
+DEATHS = (139, -signal.SIGKILL)
+"""How the plug-in below dies: by a crash, and as the kernel kills where memory runs out."""
 
 PLUGIN = """\
 import os
@@ -51,7 +52,7 @@ class Fragile(LocalModel):
 @scorer("fragile-score")
 def fragile_score(sample, answer):
     if is_fatal(sample.id, "FATAL_SCORES"):
-        os._exit(139)
+        os.kill(os.getpid(), 9)
     return Score(1.0)
 """
 
@@ -127,7 +128,7 @@ def replace_dead_workers(
         workers = [start_worker(folder, extra) for _ in range(at_once)]
         for worker in workers:
             printed += "".join(worker.communicate())
-            if worker.returncode == CRASH:
+            if worker.returncode in DEATHS:
                 n_dead += 1
             else:
                 codes.append(worker.wait())
@@ -194,3 +195,19 @@ def test_workers_killed_while_they_get_on_condemn_no_sample(tmp_path: Path) -> N
         trial.wait()
         assert record(trial.run)["usage"]["failed"] == 0
         assert count_answers() == 20
+
+
+def test_workers_that_are_asked_to_stop_have_not_died(tmp_path: Path) -> None:
+    with worker_trial(tmp_path / "shared", count=200, starter=forked_process) as trial:
+        for _ in range(3):
+            n_before = len(trial.server.received)
+            worker = trial.start()
+            while len(trial.server.received) == n_before:
+                assert worker.poll() is None
+            worker.send_signal(signal.SIGTERM)
+            assert worker.wait() in (128 + signal.SIGTERM, 130)
+        trial.start()
+        trial.wait()
+        assert len(trial.stored()) == 200
+        assert "joins the run" in trial.log()
+        assert "workers died" not in trial.log()

@@ -233,6 +233,7 @@ class RunWorker:
         self._scores: SlicedWork | None = None
         self._part = self._answers
         self._session: Session | None = None
+        self._begun: frozenset[int] = frozenset()
         self._door = workplace.engine.door({TARGET: run.model, **run.roles})
         self._began = time.monotonic()
         self._tally = WorkerTally(datetime.now(UTC), joined.number)
@@ -345,8 +346,8 @@ class RunWorker:
 
     async def _announce(self, number: int) -> None:
         """Store that this worker begins a slice."""
-        slices = self._part.slices.mine | {number}
-        self._tally.open = OpenWork(self._part.name, slices)
+        self._begun = self._part.slices.mine | {number}
+        self._tally.open = OpenWork(self._part.name, self._begun)
         await self._write_tally()
 
     async def _finish_slice(
@@ -357,7 +358,9 @@ class RunWorker:
         if part.name == ANSWERS:
             self._tally.slices += 1
             self._tally.answers += counts.answered
-        self._tally.open = OpenWork(part.name, part.slices.mine - {number})
+        # Not those of `slices.mine`: the next slice may just be claimed.
+        self._begun -= {number}
+        self._tally.open = OpenWork(part.name, self._begun)
         note = {
             "worker": self._notes.worker,
             "answers": counts.answered,
@@ -541,6 +544,8 @@ class RunWorker:
         written: list[Run] = []
 
         async def write() -> None:
+            self._tally.open = OpenWork(RECORD)
+            await self._write_tally()
             written.extend(
                 await run_all(
                     [plan],
@@ -553,8 +558,6 @@ class RunWorker:
             )
 
         try:
-            self._tally.open = OpenWork(RECORD)
-            await self._write_tally()
             async with self._turn:
                 await place.seclusion.beside_others(write)
             end = end_of(self._plan, written[0], self._notes.worker)
