@@ -41,7 +41,8 @@ class SlicedRun:
 
     Attributes:
         run: the run; its orders keep together what a slice keeps together, and its tasks have only
-            the scorers that send requests. The others score once, when the run is written.
+            the scorers that send requests or run programs. The others score once, when the run is
+            written.
         slices: the parts of each slice, by task.
         n_answers: about the number of answers in a slice.
     """
@@ -99,7 +100,7 @@ def cut_slices(run: PlannedRun) -> SlicedRun:
                 room = n_answers
     if parts:
         slices.append(tuple(parts))
-    tasks = tuple(_keep_sending_scorers(task) for task in run.tasks)
+    tasks = tuple(_keep_asynchronous_scorers(task) for task in run.tasks)
     sliced = replace(run, orders=tuple(orders), tasks=tasks)
     return SlicedRun(sliced, tuple(slices), n_answers)
 
@@ -120,8 +121,7 @@ def _end_of_part(order: UnitOrder, start: int, n_samples: int) -> int:
     return min(max(end, start + 1), order.n_units)
 
 
-def _keep_sending_scorers(task: Task) -> Task:
-    """Return the task with the scorers alone that send requests."""
-    return replace(
-        task, scorers=tuple(scorer for scorer in task.scorers if scorer.asks)
-    )
+def _keep_asynchronous_scorers(task: Task) -> Task:
+    """Return the task with the scorers alone that send requests or run programs."""
+    scorers = tuple(scorer for scorer in task.scorers if scorer.asks)
+    return replace(task, scorers=scorers)

@@ -3,7 +3,8 @@
 Every worker makes the same plan, and takes slices of it (`slicing.py`) by the claims in the store
 (`engine/slices.py`). A slice is evaluated as in any run, but its records are dropped: when all
 slices are done, one worker makes the ordinary run, for which every response is in the store, and
-writes it. The others wait for that. Whatever a dead worker had claimed, another one takes.
+writes it. The others wait for that. Whatever a dead worker had claimed, another one takes; samples
+at which one worker after the other dies are found and left out (`quarantine.py`).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from evalwright.engine.slices import SharedSlices, SliceCounts
 from evalwright.engine.store import Store
 from evalwright.engine.store_rows import MINE, STORED
 from evalwright.evaluation.planning import Plan, PlannedRun
+from evalwright.evaluation.program_scores import keep_program_scores
 from evalwright.evaluation.quarantine import (
     SLICE_DEATHS,
     WRITER_DEATHS,
@@ -219,7 +221,8 @@ class RunWorker:
         turn: AbstractAsyncContextManager[None],
         models: frozenset[str],
     ) -> None:
-        self._plan = run
+        tasks = keep_program_scores(run.tasks, joined.run_notes)
+        self._plan = run = replace(run, tasks=tasks)
         self._place = workplace
         self._notes = joined.run_notes
         self._round = joined.number
