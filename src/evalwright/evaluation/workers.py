@@ -236,7 +236,7 @@ class RunWorker:
         self._scores: SlicedWork | None = None
         self._part = self._answers
         self._session: Session | None = None
-        self._begun: frozenset[int] = frozenset()
+        self._open_slices: frozenset[int] = frozenset()
         self._door = workplace.engine.door({TARGET: run.model, **run.roles})
         self._began = time.monotonic()
         self._tally = WorkerTally(datetime.now(UTC), joined.number)
@@ -349,8 +349,8 @@ class RunWorker:
 
     async def _announce(self, number: int) -> None:
         """Store that this worker begins a slice."""
-        self._begun = self._part.slices.mine | {number}
-        self._tally.open = OpenWork(self._part.name, self._begun)
+        self._open_slices = self._part.slices.mine | {number}
+        self._tally.open = OpenWork(self._part.name, self._open_slices)
         await self._write_tally()
 
     async def _finish_slice(
@@ -362,8 +362,8 @@ class RunWorker:
             self._tally.slices += 1
             self._tally.answers += counts.answered
         # Not those of `slices.mine`: the next slice may just be claimed.
-        self._begun -= {number}
-        self._tally.open = OpenWork(part.name, self._begun)
+        self._open_slices -= {number}
+        self._tally.open = OpenWork(part.name, self._open_slices)
         note = {
             "worker": self._notes.worker,
             "answers": counts.answered,
