@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from evalwright.evaluation.quarantine import (
     SAMPLE_DEATHS,
+    Seclusion,
     SlicePart,
     divide_slice,
 )
@@ -96,6 +99,36 @@ def test_a_preempted_worker_divides_a_slice_and_condemns_nothing() -> None:
 
 def forked_process(arguments: list[str], folder: Path, variables: Any) -> ForkedProcess:
     return ForkedProcess(arguments, folder, variables)
+
+
+def test_a_run_is_alone_only_when_no_other_works() -> None:
+    at_work: list[str] = []
+    seen: list[tuple[str, ...]] = []
+
+    async def work(name: str) -> None:
+        at_work.append(name)
+        for _ in range(3):
+            await asyncio.sleep(0)
+            seen.append(tuple(at_work))
+        at_work.remove(name)
+
+    async def all_runs() -> None:
+        seclusion = Seclusion()
+        beside = [partial(work, name) for name in ("a", "b", "c")]
+        first = [asyncio.create_task(seclusion.beside_others(run)) for run in beside]
+        await asyncio.sleep(0)
+        alone = [
+            asyncio.create_task(seclusion.alone(partial(work, name))) for name in "AB"
+        ]
+        await asyncio.sleep(0)
+        assert seclusion.is_wanted
+        later = asyncio.create_task(seclusion.beside_others(partial(work, "d")))
+        await asyncio.gather(*first, *alone, later)
+
+    asyncio.run(all_runs())
+    assert ("a", "b", "c") in seen
+    assert {runs for runs in seen if set(runs) & {"A", "B"}} == {("A",), ("B",)}
+    assert seen[-1] == ("d",)
 
 
 @pytest.fixture
