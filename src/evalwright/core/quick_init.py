@@ -16,7 +16,7 @@ class _LeftOut:
 
 
 def quick_init(record_type: type[T]) -> type[T]:
-    """Give a frozen dataclass with slots a constructor that takes half the time.
+    """Give a frozen dataclass with slots a constructor that takes a third of the time.
 
     The one that `dataclass` makes calls `object.__setattr__` for every field. This one lets the new
     object belong to a class with the same slots, but without the lock, while its fields are set.
