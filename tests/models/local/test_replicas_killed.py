@@ -138,7 +138,7 @@ def has_stored(home: Path, count: int) -> bool:
 
 
 def test_a_small_model_is_killed_in_every_way(tmp_path: Path) -> None:
-    check_kills(tmp_path, "demo/small", questions=200, kills=4)
+    check_kills(tmp_path, "demo/small", questions=400, kills=4)
 
 
 @pytest.mark.slow
