@@ -213,6 +213,18 @@ async def _connected(session: aiohttp.ClientSession, url: str) -> AsyncIterator[
 
 
 @asynccontextmanager
+async def open_tab(profile: Path) -> AsyncIterator[Tab]:
+    """A tab of a browser of its own, whose profile is the empty folder `profile`."""
+    browser = _Browser(profile)
+    try:
+        await browser.find_port()
+        async with _new_tab(browser) as tab:
+            yield tab
+    finally:
+        browser.end()
+
+
+@asynccontextmanager
 async def _new_tab(browser: _Browser) -> AsyncIterator[Tab]:
     """A tab that shares no storage, cookies or cache with the tabs before it."""
     address = f"127.0.0.1:{browser.port}"
