@@ -11,6 +11,8 @@ import os
 import random
 import re
 import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,7 +24,6 @@ import yaml
 
 from support.agent_programs import REACT_AGENT, SDK_AGENT, URLLIB_AGENT
 from support.command import environment, stored_requests
-from support.forked import ForkedProcess, start_session
 from support.scripted_chat import ScriptedChat
 
 Request = tuple[str, int]
@@ -177,15 +178,24 @@ def stored(home: Path) -> set[Request]:
     return {(task, n_turns) for task, n_turns in named if task != PROBE}
 
 
-def start(folder: Path, server: ScriptedChat, name: str) -> ForkedProcess:
+def start(folder: Path, server: ScriptedChat, name: str) -> subprocess.Popen[str]:
     """Start the command, with a home of its own, as the head of a group."""
     model = ["--model", "openai/tested", "-M", f"base_url={server.url}"]
     settings = ["--name", name, "--quiet"]
     if _needs_trust(folder):
         settings += ["--trust", str(folder)]
-    variables = {"OPENAI_API_KEY": "sk-of-the-provider", "EVALWRIGHT_HOME": name}
-    arguments = ["run", "programs.yaml", *model, *settings]
-    return start_session(arguments, folder, environment(variables))
+    return subprocess.Popen(
+        [sys.executable, "-m", "evalwright", "run", "programs.yaml", *model, *settings],
+        cwd=folder,
+        env=environment(
+            {"OPENAI_API_KEY": "sk-of-the-provider", "EVALWRIGHT_HOME": name}
+        ),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
 
 
 def _needs_trust(folder: Path) -> bool:
