@@ -30,6 +30,7 @@ FLAGS = (
 DRAWN = """new Promise(done =>
   requestAnimationFrame(() => requestAnimationFrame(() => requestIdleCallback(done))))"""
 DRAWING_SECONDS = 0.3
+"""Most that a page gets for it."""
 
 
 def chromium() -> str | None:
