@@ -33,7 +33,6 @@ they could not be compared.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import signal
@@ -51,6 +50,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 sys.path[:0] = [str(Path(__file__).parent), str(SOURCE)]
 
 from gpu_worker import SHAPES, Options, matrices_of  # noqa: E402, I001
+from measuring import option_parser  # noqa: E402
 from evalwright.models.local.hardware import nvml  # noqa: E402
 
 LIMIT_SECONDS = {
@@ -437,9 +437,7 @@ def run_parts(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """See the module."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = option_parser(__doc__)
     parser.add_argument("--minutes", type=float, default=8.0)
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
     parser.add_argument("--parts", default=",".join(LIMIT_SECONDS))

@@ -6,15 +6,18 @@ import argparse
 import os
 import platform
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from aiohttp import web
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+Figure = TypeVar("Figure")
 
 
 def option_parser(documentation: str | None) -> argparse.ArgumentParser:
@@ -62,6 +65,87 @@ def cpu_of_process(pid: int) -> float:
     """Return the CPU seconds of a process so far, user and system, without its children."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def peak_mib() -> float:
+    """Return the highest memory use of this process so far, in MiB."""
+    # Not `ru_maxrss`, which a process inherits from the one that started it.
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    line = next(line for line in lines if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1024
+
+
+@dataclass(frozen=True)
+class ProcessUsage:
+    """What a finished command took.
+
+    Attributes:
+        cpu: seconds of CPU, with those of its children.
+        wall: seconds until it ended.
+        memory: peak of its largest process, in MiB.
+    """
+
+    cpu: float
+    wall: float
+    memory: float
+
+
+def measure_command(
+    command: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    codes: Sequence[int] = (0,),
+) -> ProcessUsage:
+    """Run a command to its end, with its output at the end of `output.log` in the folder.
+
+    Args:
+        command: the command and its arguments.
+        folder: its working folder.
+        environment: its environment; None for that of this process.
+        codes: exit codes of success.
+
+    Raises:
+        RuntimeError: it ends with another code; with the end of its output.
+    """
+    log = folder / "output.log"
+    began = time.perf_counter()
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in codes:
+        raise RuntimeError(
+            f"{' '.join(command)} ended with {process.returncode}:\n"
+            + log.read_text(errors="replace")[-2000:]
+        )
+    return ProcessUsage(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024)
+
+
+def take_turns(
+    ways: Mapping[str, Callable[[], Figure]], repeats: int
+) -> dict[str, list[Figure]]:
+    """Measure each way once in every repeat, so that all meet the same load of the machine.
+
+    Args:
+        ways: by name, what measures once.
+        repeats: how often.
+
+    Returns:
+        The figures of each way, by name.
+    """
+    figures: dict[str, list[Figure]] = {name: [] for name in ways}
+    for _ in range(repeats):
+        for name, measure in ways.items():
+            figures[name].append(measure())
+    return figures
 
 
 @contextmanager
