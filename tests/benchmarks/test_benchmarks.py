@@ -27,7 +27,7 @@ CATALOGUE = read_catalogue()
 HEAVY = ["torch", "transformers", "ray", "onnxruntime", "lm_eval", "inspect_ai"]
 # Started by benchmarks in processes of their own.
 PARTS = ("_model", "_server", "_worker", "remote_bare", "theirs", "__main__")
-QUICKEST = ("drift", "store", "until_pairs")
+QUICKEST = ("drift", "store")
 """Those that run here in a second or two; the others are marked slow."""
 SHOW_HELP = f"""
 import sys
