@@ -1,143 +1,67 @@
 """What a newcomer decides by, beside lm_eval, inspect_ai and promptfoo.
 
-    python -m benchmarks peers_newcomer [--peers FOLDER]
-        [--only requests,killed,verdict,viewer,mistakes]
+    python -m benchmarks peers_newcomer [--only requests,killed,verdict,viewer,mistakes]
         [--systems evalwright,lm_eval,inspect_ai,promptfoo]
 
     requests  CPU per request and requests a second, 128 at once, from a server that takes 50 ms
-    killed    how many requests N questions take when the run is killed half-way and started again
+    killed    the table of `python -m benchmarks killed`
     verdict   what each prints about two models on the same 60 questions
     viewer    a log of 10,000 samples, until its viewer shows a row
     mistakes  ten typical mistakes: exit code, traceback, last line
 
-FOLDER has an environment for each system, made if missing: three of Python (peers.py) and one of
-npm. The results are in docs/peers.md.
+The results are in docs/peers.md.
 """
 
 from __future__ import annotations
 
 import asyncio
-import csv
 import json
 import os
 import re
 import shlex
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import urllib.request
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from statistics import median
+from typing import Any
 
-from measuring import Table, option_parser
+from measuring import Table, add_numbers, measure_command, option_parser, take_turns
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import peers
-import remote
+from killed import measure_killed
 from overhead import inspect_ai, questions
+from peer_commands import (
+    COMMANDS,
+    EXIT_CODES,
+    LATENCY,
+    SYSTEMS,
+    ensure_systems,
+    environment,
+    promptfoo_bin,
+    start,
+)
 from remote import Setting, fetch_books, serving
+from support import openai_server
 
-SYSTEMS = ("evalwright", "lm_eval", "inspect_ai", "promptfoo")
-LATENCY = ("--latency", "0.05", "--sigma", "0")
 FEW_REQUESTS = 20
 MANY_REQUESTS = 2_000
-KILLED_QUESTIONS = 400
 VERDICT_QUESTIONS = 60
 VIEWER_SAMPLES = 10_000
 MISTAKE_TIMEOUT_S = 60
 STACK = re.compile(r"Traceback \(most recent call last\)|^\s+at .+:\d+:\d+\)?$", re.M)
 
 
-# -- the four systems ------------------------------------------------------------------
-
-
-def promptfoo_bin() -> str:
-    """The command of promptfoo; installs it if missing."""
-    peers.PROMPTFOO.ensure()
-    return str(peers.PROMPTFOO.command)
-
-
-def environment(folder: Path, url: str) -> dict[str, str]:
-    """No network but the loopback server, no state outside the folder."""
-    kept = {key: text for key, text in os.environ.items() if key != "PYTHONPATH"}
-    return {
-        **kept,
-        "OPENAI_BASE_URL": url,
-        "OPENAI_API_KEY": "not-a-key",
-        "HF_HUB_OFFLINE": "1",
-        "HF_DATASETS_OFFLINE": "1",
-        "PROMPTFOO_CONFIG_DIR": str(folder / ".promptfoo"),
-        "PROMPTFOO_DISABLE_TELEMETRY": "1",
-        "PROMPTFOO_DISABLE_UPDATE": "1",
-        "PROMPTFOO_DISABLE_REMOTE_GENERATION": "1",
-    }
-
-
-def promptfoo(folder: Path, setting: Setting, model: str = "measured") -> list[str]:
-    """A config with one prompt, one provider and a CSV file of tests."""
-    with (folder / "tests.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["input", "__expected"])
-        for line in (folder / "questions.jsonl").open():
-            row = json.loads(line)
-            writer.writerow([row["input"], row["target"]])
-    provider = {
-        "id": f"openai:chat:{model}",
-        "config": {"apiBaseUrl": setting.url, "max_tokens": 8, "temperature": 0},
-    }
-    config = {
-        "prompts": ["{{input}}"],
-        "providers": [provider],
-        "tests": "file://tests.csv",
-    }
-    (folder / "promptfooconfig.yaml").write_text(json.dumps(config))
-    command = [promptfoo_bin(), "eval", "-j", str(setting.at_once)]
-    return [*command, "--no-table", "--no-progress-bar", "-o", "out.json"]
-
-
-COMMANDS = {
-    "evalwright": remote.evalwright,
-    "lm_eval": remote.lm_eval,
-    "inspect_ai": remote.inspect,
-    "promptfoo": promptfoo,
-}
-
-
-def start(command: Sequence[str], folder: Path, url: str) -> subprocess.Popen[bytes]:
-    """Start a command in a process group of its own, with its output in a file."""
-    with (folder / "output.log").open("ab") as output:
-        return subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment(folder, url),
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-
-
 def finish(command: Sequence[str], folder: Path, url: str) -> float:
-    """Run a command to its end; returns its CPU seconds.
-
-    promptfoo ends with 100 where a test failed, which half of ours do.
-    """
-    process = start(command, folder, url)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in (0, 100):
-        raise RuntimeError(
-            f"{shlex.join(command)} ended with {process.returncode}:\n"
-            + (folder / "output.log").read_text()[-2000:]
-        )
-    return usage.ru_utime + usage.ru_stime
+    """Run a command to its end; returns its CPU seconds."""
+    return measure_command(command, folder, environment(folder, url), EXIT_CODES).cpu
 
 
 # -- requests --------------------------------------------------------------------------
@@ -145,22 +69,21 @@ def finish(command: Sequence[str], folder: Path, url: str) -> float:
 
 def measure_requests(systems: Sequence[str], repeats: int) -> None:
     """Print CPU per request and requests a second; start-up is taken off."""
-    rates: dict[str, list[float]] = {name: [] for name in systems}
-    cpus: dict[str, list[float]] = {name: [] for name in systems}
     with serving(*LATENCY) as server:
         setting = Setting(f"{server}/v1", 128, limit_announced=True)
-        for _ in range(repeats):
-            for name in systems:
-                few, _ = measure_one(name, server, setting, FEW_REQUESTS)
-                many, rate = measure_one(name, server, setting, MANY_REQUESTS)
-                rates[name].append(rate)
-                cpus[name].append(1000 * (many - few) / (MANY_REQUESTS - FEW_REQUESTS))
+
+        def measure(name: str) -> tuple[float, float]:
+            few, _ = measure_one(name, server, setting, FEW_REQUESTS)
+            many, rate = measure_one(name, server, setting, MANY_REQUESTS)
+            return 1000 * (many - few) / (MANY_REQUESTS - FEW_REQUESTS), rate
+
+        figures = take_turns(
+            {name: partial(measure, name) for name in systems}, repeats
+        )
     table = Table(["system", "CPU ms a request", "requests/s, 128 at once"])
-    for name in systems:
-        cpu = statistics.median(cpus[name])
-        rate = statistics.median(rates[name])
-        table.add(name, f"{cpu:.2f}", f"{rate:,.0f}")
-    print(f"\nEach repeat: {cpus}, {rates}", flush=True)
+    for name, of_system in figures.items():
+        cpus, rates = zip(*of_system, strict=True)
+        table.add(name, f"{median(cpus):.2f}", f"{median(rates):,.0f}")
 
 
 def measure_one(
@@ -177,126 +100,30 @@ def measure_one(
     return cpu, counts["answered"] / (counts["last"] - counts["first"])
 
 
-# -- killed ----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Restart:
-    """How a killed run is started again. extra: added to both commands."""
-
-    system: str
-    words: str
-    extra: tuple[str, ...] = ()
-    resume: str = ""
-
-
-INSPECT_RETRY = (
-    "BIN/inspect eval-retry logs/*.eval --display none --log-dir logs"
-    " --max-connections 16"
-)
-RESTARTS = (
-    Restart("evalwright", "the same command"),
-    Restart("lm_eval", "the same command"),
-    Restart("lm_eval", "--use_cache", ("--use_cache", "cache/answers")),
-    Restart("inspect_ai", "the same command"),
-    Restart("inspect_ai", "inspect eval-retry", resume=INSPECT_RETRY),
-    Restart("promptfoo", "the same command (its cache is on)"),
-    Restart("promptfoo", "--resume", resume="PROMPTFOO eval --resume --no-table"),
-)
-
-
-def measure_killed(systems: Sequence[str]) -> None:
-    """Print the requests in all for each way to start again."""
-    print("\n| system | started again by | before the kill | in all | answers |")
-    print("|---|---|---|---|---|")
-    for restart in RESTARTS:
-        if restart.system in systems:
-            with serving(*LATENCY) as server, tempfile.TemporaryDirectory() as place:
-                kill_and_restart(restart, server, Path(place))
-
-
-def kill_and_restart(restart: Restart, server: str, folder: Path) -> None:
-    """Kill a run when half of its requests were received, start it again, print the counts."""
-    setting = Setting(f"{server}/v1", 16, limit_announced=True)
-    questions(folder / "questions.jsonl", KILLED_QUESTIONS)
-    command = [*COMMANDS[restart.system](folder, setting), *restart.extra]
-    process = start(command, folder, setting.url)
-    while fetch_books(server, "counts?short")["received"] < KILLED_QUESTIONS // 2:
-        assert process.poll() is None, (folder / "output.log").read_text()[-2000:]
-        time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    time.sleep(0.3)  # the server sees what was still on its way
-    before = fetch_books(server, "counts?short")["received"]
-    if restart.resume:
-        script = restart.resume.replace("BIN", str(peers.INSPECT.bin))
-        command = ["sh", "-c", script.replace("PROMPTFOO", promptfoo_bin())]
-    (folder / "output.log").unlink()
-    try:
-        finish(command, folder, setting.url)
-        end = (folder / "output.log").read_text(errors="replace").strip().splitlines()
-    except RuntimeError as error:
-        end = str(error).splitlines()
-    received = fetch_books(server, "counts?short")["received"]
-    print(
-        f"| {restart.system} | {restart.words} | {before} | {received} |"
-        f" {' / '.join(end[-3:])[:300]} |",
-        flush=True,
-    )
-
-
 # -- verdict ---------------------------------------------------------------------------
 
 
-class TwoModels(BaseHTTPRequestHandler):
+def answer_as_model(reply: dict[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
     """`strong` is right on 45 of the 60 questions, `weak` on 36, both on 30."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        number = int(re.findall(r"What is (\d+)", body["messages"][-1]["content"])[0])
-        right = number < 45 if body["model"] == "strong" else 15 <= number < 51
-        text = ("4" if number % 2 else str(number)) if right else "none"
-        choice = {
-            "index": 0,
-            "message": {"role": "assistant", "content": text},
-            "finish_reason": "stop",
-        }
-        usage = {"prompt_tokens": 8, "completion_tokens": 1, "total_tokens": 9}
-        reply = {"id": "1", "object": "chat.completion", "created": 1}
-        reply |= {"model": body["model"], "choices": [choice], "usage": usage}
-        data = json.dumps(reply).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *arguments: object) -> None:
-        """Print nothing."""
-
-
-@contextmanager
-def two_models() -> Iterator[str]:
-    """A server with both models; yields its address."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), TwoModels)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    finally:
-        server.shutdown()
+    number = int(re.findall(r"What is (\d+)", body["messages"][-1]["content"])[0])
+    right = number < 45 if body["model"] == "strong" else 15 <= number < 51
+    text = ("4" if number % 2 else str(number)) if right else "none"
+    reply["choices"][0]["message"]["content"] = text
+    return reply
 
 
 def show_verdicts(systems: Sequence[str]) -> None:
     """Print the end of what each system prints about the two models."""
     for name in systems:
-        with two_models() as url, tempfile.TemporaryDirectory() as place:
+        with (
+            openai_server.serving(edit=answer_as_model, log=False) as server,
+            tempfile.TemporaryDirectory() as place,
+        ):
             folder = Path(place)
             questions(folder / "questions.jsonl", VERDICT_QUESTIONS)
-            setting = Setting(url, 8, limit_announced=True)
+            setting = Setting(server.url, 8, limit_announced=True)
             for command in verdict_commands(name, folder, setting):
-                finish(command, folder, url)
+                finish(command, folder, server.url)
             output = (folder / "output.log").read_text(errors="replace")
         print(f"\n== {name}\n{output[-3500:]}", flush=True)
 
@@ -392,8 +219,6 @@ def show_viewer(name: str, folder: Path, setting: Setting, table: Table) -> None
 
 def wait_for_server(address: str) -> None:
     """Wait until the address answers."""
-    import urllib.request
-
     for _ in range(600):
         try:
             urllib.request.urlopen(address, timeout=5).close()
@@ -616,28 +441,23 @@ def try_mistake(command: str, words: str, folder: Path) -> tuple[str, str, float
 
 
 def main(words: Sequence[str] | None = None) -> int:
+    """See the module."""
     parser = option_parser(__doc__)
-    parser.add_argument("--peers", type=Path, default=peers.FOLDER)
     parser.add_argument("--only", default="requests,killed,verdict,viewer,mistakes")
     parser.add_argument("--systems", default=",".join(SYSTEMS))
-    parser.add_argument("--repeats", type=int, default=3)
+    add_numbers(parser, repeats=3)
     options = parser.parse_args(words)
-    peers.FOLDER = options.peers.resolve()
     systems = options.systems.split(",")
-    for peer in (peers.OURS, peers.LM_EVAL, peers.INSPECT):
-        if peer.name in systems or peer is peers.OURS:
-            peer.ensure()
-    parts = options.only.split(",")
-    if "requests" in parts:
-        measure_requests(systems, options.repeats)
-    if "killed" in parts:
-        measure_killed(systems)
-    if "verdict" in parts:
-        show_verdicts(systems)
-    if "viewer" in parts:
-        measure_viewers(systems)
-    if "mistakes" in parts:
-        show_mistakes(systems)
+    ensure_systems(systems)
+    parts = {
+        "requests": lambda: measure_requests(systems, options.repeats),
+        "killed": lambda: measure_killed(systems),
+        "verdict": lambda: show_verdicts(systems),
+        "viewer": lambda: measure_viewers(systems),
+        "mistakes": lambda: show_mistakes(systems),
+    }
+    for name in options.only.split(","):
+        parts[name]()
     return 0
 
 
