@@ -44,7 +44,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agents_model import N_REQUESTS, SOLUTION, STEPS
-from measuring import option_parser, started_server
+from measuring import Table, add_numbers, option_parser, started_server
 from overhead import INSPECT_OFFLINE, command_of_tree
 from peers import INSPECT, OURS
 
@@ -379,30 +379,24 @@ def cost(options: argparse.Namespace, url: str) -> None:
                 share = system.score(folder)
             n_received = fetch(f"{url}/counts?short")["received"]
             assert n_received == n_steps, f"{system.name}: {n_received} requests"
+            assert share == 1.0, f"{system.name}: {100 * share:.0f}% right"
             usages[system.name].append(usage)
-            print(
-                f"{system.name}: {usage.wall:.1f} s, CPU {usage.cpu:.1f} s,"
-                f" {usage.memory:.0f} MiB, {100 * share:.0f}% right",
-                flush=True,
-            )
     bare = [bare_cpu() for _ in range(options.rounds)]
     bare_ms = 1000 * statistics.median(bare) / n_steps
-    print(
-        f"\n| {len(rows())} tasks, {n_steps} steps, {options.at_once} at once | wall s |"
-        " CPU ms a step | beyond the commands | peak MiB | lines |\n|---|---|---|---|---|---|"
-    )
+    size = f"{len(rows())} tasks, {n_steps} steps, {options.at_once} at once"
+    figures = ("wall s", "CPU ms a step", "beyond the commands", "peak MiB", "lines")
+    table = Table([size, *figures])
     for system in both:
         of_system = usages[system.name]
         wall = statistics.median(usage.wall for usage in of_system)
         cpu_ms = 1000 * statistics.median(usage.cpu for usage in of_system) / n_steps
         memory = statistics.median(usage.memory for usage in of_system)
-        print(
-            f"| {system.name} | {wall:.1f} | {cpu_ms:.1f} | {cpu_ms - bare_ms:.1f} |"
-            f" {memory:.0f} | {count_lines(system.source)} |"
+        beyond = f"{cpu_ms - bare_ms:.1f}"
+        lines = count_lines(system.source)
+        table.add(
+            system.name, f"{wall:.1f}", f"{cpu_ms:.1f}", beyond, f"{memory:.0f}", lines
         )
-    print(
-        f"\nThe commands alone, with setup and check: {bare_ms:.1f} ms of CPU a step."
-    )
+    table.add("the commands alone", "", f"{bare_ms:.1f}", "", "", "")
 
 
 def count_lines(path: Path) -> int:
@@ -455,20 +449,19 @@ for line in open("rows.jsonl"):
 def kill(options: argparse.Namespace, url: str) -> None:
     """End each system after shares of the requests, and let it go on."""
     n_steps = len(rows()) * N_REQUESTS
-    print(
-        "\n| killed after | system | requests beyond the needed | commands done twice | seconds"
-        " until done |\n|---|---|---|---|---|"
+    columns = (
+        "requests beyond the needed",
+        "commands done twice",
+        "seconds until done",
     )
+    table = Table(["killed after", "system", *columns])
     for share in KILLED_AFTER:
         for system in systems(options, url):
             requests, commands, seconds = kill_once(
                 system, options, url, int(n_steps * share)
             )
-            print(
-                f"| {int(n_steps * share)} requests | {system.name} | {requests} |"
-                f" {commands} | {seconds:.1f} |",
-                flush=True,
-            )
+            killed_after = f"{int(n_steps * share)} requests"
+            table.add(killed_after, system.name, requests, commands, f"{seconds:.1f}")
 
 
 def kill_once(
@@ -503,8 +496,7 @@ def kill_once(
 
 def main(words: Sequence[str] | None = None) -> int:
     parser = option_parser(__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--at-once", type=int, default=16)
+    add_numbers(parser, rounds=5, at_once=16)
     parser.add_argument("--only", default="cost,kill")
     parser.add_argument("--tree", type=Path)
     options = parser.parse_args(words)

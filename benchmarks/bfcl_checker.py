@@ -4,7 +4,7 @@ From the package's own questions and possible answers it makes replies: right on
 is listed, and wrong ones (values, types, missing and additional arguments and calls, orders, other
 spelling). Each reply is judged by the package's `ast_checker` and by both scorings.
 
-    python -m benchmarks bfcl_checker [--package FOLDER] [--record FILE] [--show 0]
+    python -m benchmarks bfcl_checker [--record FILE]
 
 The package's table of models, which imports the clients of 40 providers, is replaced by one row;
 nothing else of it is changed.
@@ -25,7 +25,7 @@ from typing import Any
 from evalwright.compat.bfcl.loading import load
 from evalwright.compat.bfcl.published import NOT_DECODED
 from evalwright.core.responses import Response
-from evalwright.core.samples import Answer, Sample
+from evalwright.core.samples import Answer, Sample, Score
 from evalwright.core.tool_calls import ToolCall
 from evalwright.scorers.registry import bind
 from measuring import Table, option_parser
@@ -330,79 +330,105 @@ def replies(sample: Sample, random: Random) -> Iterator[Calls]:
 
 def answer_of(calls: Calls) -> Answer:
     """Return an answer that makes these calls."""
-    made = tuple(
+    tool_calls = tuple(
         ToolCall(name, json.dumps(arguments, ensure_ascii=False))
         for name, arguments in calls
     )
-    finish = "tool_calls" if made else "stop"
-    return Answer(responses=(Response("", "", finish, tool_calls=made),))
+    finish = "tool_calls" if tool_calls else "stop"
+    return Answer(responses=(Response("", "", finish, tool_calls=tool_calls),))
+
+
+def different_replies(sample: Sample, random: Random) -> list[str]:
+    """Return the different replies to a question, as JSON."""
+    texts = (json.dumps(calls, ensure_ascii=False) for calls in replies(sample, random))
+    return list(dict.fromkeys(texts))
+
+
+def count_verdicts(
+    theirs: str, published: Score, corrected: Score | None
+) -> Iterator[str]:
+    """Yield the columns in which a reply counts, and how the corrected verdict differs."""
+    is_right = theirs == ""
+    yield "replies"
+    if is_right:
+        yield "right"
+    if theirs == RAISES:
+        yield "raises"
+    if published.value == float(is_right):
+        yield "published"
+    # The checker sees decoded calls.
+    has_no_label = theirs == RAISES or published.label == NOT_DECODED
+    if has_no_label or published.label == (theirs or "correct"):
+        yield "label"
+    if corrected is None:
+        return
+    if corrected.value == float(is_right):
+        yield "corrected"
+    else:
+        yield f"differs: {theirs or 'right'} / {corrected.label}"
+
+
+class Recording:
+    """A sample of the replies with the package's verdicts, for the tests."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    def add(self, sample: Sample, reply: str, verdict: str, random: Random) -> None:
+        """Take a reply now and then, if there are few with its verdict in its category."""
+        checked = sample.metadata["bfcl"]
+        group = (checked["category"], verdict)
+        if len(reply) >= MAX_RECORDED_CHARS or random.random() >= RECORDED_SHARE:
+            return
+        if self._counts[group] >= RECORDED_PER_VERDICT:
+            return
+        self._counts[group] += 1
+        names = {next(iter(answer)) for answer in checked["possible"]}
+        functions = [
+            function for function in checked["functions"] if function["name"] in names
+        ]
+        row = {"id": sample.id, "bfcl": {**checked, "functions": functions}}
+        self.rows.append({**row, "calls": json.loads(reply), "verdict": verdict})
+
+
+def check_category(
+    category: str, data: Path, check: Checker, recording: Recording
+) -> Counter[str]:
+    """Judge all replies to a category's questions."""
+    settings = {"task_root": [str(data)], "scoring": "published"}
+    (task,) = load(category, settings, prompt_format="auto", chat=True)
+    published: Any = task.scorers[0]
+    corrected: Any = bind("tool-calls", {"expected": "calls"})
+    rows = map(json.loads, (data / f"BFCL_v4_{category}.json").open())
+    functions_by_id = {row["id"]: row["function"] for row in rows}
+    random = Random(category)
+    counts: Counter[str] = Counter()
+    for sample in task.samples:
+        is_python = sample.metadata["bfcl"]["language"] == "python"
+        for reply in different_replies(sample, random):
+            theirs = check(sample, functions_by_id[sample.id], json.loads(reply))
+            answer = answer_of(json.loads(reply))
+            ours = published.function(sample, answer)
+            verdict = corrected.function(sample, answer) if is_python else None
+            counts.update(count_verdicts(theirs, ours, verdict))
+            recording.add(sample, reply, theirs, random)
+    return counts
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Print a row for each category; with --record, write a sample of the replies."""
     parser = option_parser(__doc__)
-    parser.add_argument("--package", type=Path, help="where bfcl_eval is installed")
     parser.add_argument("--record", type=Path)
-    parser.add_argument("--show", type=int, default=0)
     options = parser.parse_args(words)
-    if options.package is None:
-        BFCL.ensure()
-        options.package = BFCL.packages
-    check = load_checker(options.package)
-    data = options.package / "bfcl_eval" / "data"
-    settings = {"task_root": [str(data)], "scoring": "published"}
-    corrected = bind("tool-calls", {"expected": "calls"})
-    recorded: list[dict[str, Any]] = []
+    BFCL.ensure()
+    check = load_checker(BFCL.packages)
+    data = BFCL.packages / "bfcl_eval" / "data"
+    recording = Recording()
     table = Table(["category", *COLUMNS])
     totals: Counter[str] = Counter()
     for category in CATEGORIES:
-        (task,) = load(category, settings, prompt_format="auto", chat=True)
-        file = data / f"BFCL_v4_{category}.json"
-        functions_by_id = {
-            row["id"]: row["function"] for row in map(json.loads, file.open())
-        }
-        counts: Counter[str] = Counter()
-        shown: Counter[str] = Counter()
-        random = Random(category)
-        kept: Counter[str] = Counter()
-        recorded_by_verdict: Counter[str] = Counter()
-        for sample in task.samples:
-            seen = set()
-            for calls in replies(sample, random):
-                key = json.dumps(calls, ensure_ascii=False)
-                if key in seen:
-                    continue
-                seen.add(key)
-                theirs = check(sample, functions_by_id[sample.id], json.loads(key))
-                answer = answer_of(json.loads(key))
-                ours: Any = task.scorers[0].function(sample, answer)
-                same = ours.value == float(theirs == "")
-                counts["replies"] += 1
-                counts["right"] += theirs == ""
-                counts["raises"] += theirs == RAISES
-                counts["published"] += same
-                label = "correct" if theirs == "" else theirs
-                undecoded = ours.label == NOT_DECODED  # the checker sees decoded calls
-                counts["label"] += ours.label == label or theirs == RAISES or undecoded
-                if not same and shown["published"] < options.show:
-                    shown["published"] += 1
-                    print("  published:", sample.id, key[:300], theirs, ours)
-                if sample.metadata["bfcl"]["language"] == "python":
-                    verdict: Any = corrected.function(sample, answer)
-                    counts["corrected"] += verdict.value == float(theirs == "")
-                    if verdict.value != float(theirs == ""):
-                        kind = f"{theirs or 'right'} / {verdict.label}"
-                        counts[f"differs: {kind}"] += 1
-                        if shown[kind] < options.show:
-                            shown[kind] += 1
-                            print(f"  {kind}: {sample.id} {key[:200]}")
-                            print(f"     {verdict.explanation} {verdict.unsure}")
-                if options.record and len(key) < MAX_RECORDED_CHARS:
-                    kept[theirs] += random.random() < RECORDED_SHARE
-                    if kept[theirs] > recorded_by_verdict[theirs]:
-                        recorded_by_verdict[theirs] += 1
-                        recorded.append(_recorded(sample, json.loads(key), theirs))
-                    kept[theirs] = min(kept[theirs], RECORDED_PER_VERDICT)
+        counts = check_category(category, data, check, recording)
         totals += counts
         table.add(category, *(f"{counts[column]:,}" for column in COLUMNS))
     table.add("all", *(f"{totals[column]:,}" for column in COLUMNS))
@@ -410,20 +436,9 @@ def main(words: Sequence[str] | None = None) -> int:
         if name.startswith("differs"):
             print(f"  {n:6,} {name}")
     if options.record:
-        options.record.write_text(
-            "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in recorded)
-        )
+        lines = [json.dumps(row, ensure_ascii=False) for row in recording.rows]
+        options.record.write_text("\n".join([*lines, ""]))
     return 0
-
-
-def _recorded(sample: Sample, calls: Calls, theirs: str) -> dict[str, Any]:
-    checked = sample.metadata["bfcl"]
-    wanted = {next(iter(answer)) for answer in checked["possible"]}
-    functions = [
-        function for function in checked["functions"] if function["name"] in wanted
-    ]
-    kept = {**checked, "functions": functions}
-    return {"id": sample.id, "bfcl": kept, "calls": calls, "verdict": theirs}
 
 
 if __name__ == "__main__":

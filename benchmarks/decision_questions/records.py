@@ -115,9 +115,9 @@ def write_run(folder: Path, name: str, tasks: Mapping[str, TaskScores]) -> Run:
                 tally.add(record)
                 position += 1
             task_records.append(
-                tally.result(task, "1", [spec]).as_dict() | _definition(task, spec)
+                tally.result(task, "1", [spec]).as_dict() | task_definition(task, spec)
             )
-        run_writer.finish(_run_record(name, list(tasks), task_records))
+        run_writer.finish(run_record(name, list(tasks), task_records))
     return open_run(folder / name)
 
 
@@ -165,7 +165,8 @@ def _outcome(reading: float, missing: bool, unsure: bool) -> dict[str, Any]:
     return {"answer": _ANSWER, "scores": {SCORER: Score(reading, label, **more)}}
 
 
-def _definition(task: str, spec: MetricSpec) -> dict[str, Any]:
+def task_definition(task: str, spec: MetricSpec) -> dict[str, Any]:
+    """Return what a record says of a simulated task beside its numbers."""
     return {
         "description": f"Simulated questions of {task}.",
         "metadata": {},
@@ -185,9 +186,10 @@ def _definition(task: str, spec: MetricSpec) -> dict[str, Any]:
     }
 
 
-def _run_record(
+def run_record(
     name: str, tasks: list[str], task_records: list[dict[str, Any]]
 ) -> dict[str, Any]:
+    """Return the record of a simulated run."""
     return {
         "schema": writer.SCHEMA_VERSION,
         "evalwright": "0.1.0",
