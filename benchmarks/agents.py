@@ -5,7 +5,7 @@
 
 A chat server (agents_model.py) plays the reference solution of each task in 11 commands and a
 `submit`; it is the same for both systems, and answers at once. Evalwright runs
-agent_tasks/ours.yaml in jails. inspect_ai runs agent_tasks/theirs.py: its `react` agent with its
+peer_tasks/ours.yaml in jails. inspect_ai runs peer_tasks/theirs.py: its `react` agent with its
 `bash` and `python` tools, in its sandbox `local`, which is a temporary folder and shuts nothing in.
 The task `port-holder` is left out: it ends the process that listens on a port, which without a
 sandbox is one of this machine's.
@@ -49,7 +49,7 @@ from overhead import INSPECT_OFFLINE, command_of_tree
 from peers import INSPECT, OURS
 
 HERE = Path(__file__).resolve().parent
-TASKS = HERE / "agent_tasks"
+TASKS = HERE / "peer_tasks"
 LIBRARY = HERE.parent / "src" / "evalwright" / "tasks" / "library" / "terminal"
 LEFT_OUT = ("port-holder",)
 CGROUP = Path("/sys/fs/cgroup")

@@ -5,10 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
+import signal
+import socket
 import subprocess
 import time
+import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -162,6 +166,71 @@ def started_server(command: Sequence[str]) -> Iterator[tuple[int, str]]:
     finally:
         process.terminate()
         process.wait()
+
+
+def free_port() -> int:
+    """Find a port that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def served(
+    command: Sequence[str],
+    folder: Path,
+    address: str,
+    environment: Mapping[str, str] | None = None,
+    wait_seconds: float = 60,
+) -> Iterator[str]:
+    """Start a server, with its output in `server.log`, and end it with the block.
+
+    Args:
+        command: the command and its arguments.
+        folder: its working folder.
+        address: what answers once it is ready.
+        environment: its environment; None for that of this process.
+        wait_seconds: how long it may take.
+
+    Yields:
+        The address, or the longer one with a key that it printed.
+
+    Raises:
+        SystemExit: it does not answer in time; with the end of its output.
+    """
+    log = folder / "server.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    try:
+        until = time.monotonic() + wait_seconds
+        while not (opened := _answering_address(address, log)):
+            if process.poll() is not None or time.monotonic() > until:
+                text = log.read_text(errors="replace")[-2000:]
+                raise SystemExit(f"{command[0]} did not start:\n{text}")
+            time.sleep(0.1)
+        yield opened
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        process.wait()
+
+
+def _answering_address(address: str, log: Path) -> str:
+    """Return the address, as printed if it was; "" if it does not answer."""
+    printed = re.search(rf"{re.escape(address)}\S*", log.read_text(errors="replace"))
+    candidate = printed[0] if printed else address
+    try:
+        urllib.request.urlopen(candidate, timeout=5).close()
+    except OSError:
+        return ""
+    return candidate
 
 
 async def serve_forever(app: web.Application) -> None:

@@ -24,14 +24,21 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from measuring import Table, add_numbers, measure_command, option_parser, take_turns
+from measuring import (
+    Table,
+    add_numbers,
+    free_port,
+    measure_command,
+    option_parser,
+    served,
+    take_turns,
+)
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
@@ -46,7 +53,6 @@ from peer_commands import (
     ensure_systems,
     environment,
     promptfoo_bin,
-    start,
 )
 from remote import Setting, fetch_books, serving
 from support import openai_server
@@ -188,45 +194,31 @@ def measure_viewers(systems: Sequence[str]) -> None:
 
 def show_viewer(name: str, folder: Path, setting: Setting, table: Table) -> None:
     """Write the viewer's file where there is one, start its server where not, open it."""
-    server: subprocess.Popen[bytes] | None = None
     began = time.monotonic()
     if name == "evalwright":
         (run,) = (path.parent.name for path in (folder / "runs").glob("*/run.json"))
         program = str(peers.OURS.bin / "evalwright")
         finish([program, "view", run, "--html", "seen.html"], folder, setting.url)
-        address = (folder / "seen.html").as_uri() + f"#/run/{run}/samples"
-        form = f"one file, {(folder / 'seen.html').stat().st_size / 1e6:.1f} MB"
-    else:
-        port = 18_417
-        command = {
-            "inspect_ai": f"{peers.INSPECT.bin}/inspect view --log-dir logs --port {port}",
-            "promptfoo": f"{promptfoo_bin()} view --no --port {port}",
-        }[name]
-        server = start(shlex.split(command), folder, setting.url)
-        address = f"http://127.0.0.1:{port}/"
-        form = "a server"
-        wait_for_server(address)
-    made = time.monotonic() - began
-    try:
-        shown = [asyncio.run(seconds_until_row(address, name)) for _ in range(3)]
-    finally:
-        if server is not None:
-            os.killpg(server.pid, signal.SIGTERM)
-            server.wait()
-    seconds = ", ".join(f"{each:.1f}" for each in shown)
-    table.add(name, f"{form}, {made:.1f} s", f"{seconds} s")
+        page = folder / "seen.html"
+        form = f"one file, {page.stat().st_size / 1e6:.1f} MB"
+        add_viewer(name, f"{page.as_uri()}#/run/{run}/samples", form, began, table)
+        return
+    port = free_port()
+    command = {
+        "inspect_ai": f"{peers.INSPECT.bin}/inspect view --log-dir logs --port {port}",
+        "promptfoo": f"{promptfoo_bin()} view --no --port {port}",
+    }[name]
+    address = f"http://127.0.0.1:{port}/"
+    variables = environment(folder, setting.url)
+    with served(shlex.split(command), folder, address, variables):
+        add_viewer(name, address, "a server", began, table)
 
 
-def wait_for_server(address: str) -> None:
-    """Wait until the address answers."""
-    for _ in range(600):
-        try:
-            urllib.request.urlopen(address, timeout=5).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    raise RuntimeError(f"nothing answers at {address}")
+def add_viewer(name: str, address: str, form: str, began: float, table: Table) -> None:
+    """Open a viewer three times, and print its row."""
+    prepared = time.monotonic() - began
+    seconds = [asyncio.run(seconds_until_row(address, name)) for _ in range(3)]
+    table.add(name, f"{form}, {prepared:.1f} s", f"{median(seconds):.1f} s")
 
 
 ROW_SHOWN = "document.body ? document.body.innerText.match(/What is \\d+ \\+/g)?.length ?? 0 : 0"
@@ -258,58 +250,65 @@ async def seconds_until_row(address: str, name: str) -> float:
 # -- mistakes --------------------------------------------------------------------------
 
 
-def write_mistakes(folder: Path) -> None:
-    """The files that the mistakes need, each a copy of a good one with one change."""
+def write_mistakes(system: str, folder: Path) -> None:
+    """The files that a system's mistakes need, each a copy of a good one with one change."""
     questions(folder / "questions.jsonl", 3)
     (folder / "empty.csv").write_text("")
-    setting = Setting("http://127.0.0.1:9/v1", 4, limit_announced=True)
-    good: dict[str, str] = {}
-    for system, file in (
-        ("evalwright", "sums.yaml"),
-        ("lm_eval", "sums.yaml"),
-        ("inspect_ai", "sums.py"),
-        ("promptfoo", "promptfooconfig.yaml"),
-    ):
-        COMMANDS[system](folder, setting)
-        good[system] = (folder / file).read_text()
+    COMMANDS[system](folder, Setting("http://127.0.0.1:9/v1", 4, limit_announced=True))
+    if system == "promptfoo":
+        write_promptfoo_mistakes(folder)
+        return
+    file_name, target = {
+        "evalwright": ("sums.yaml", "ours_{}.yaml"),
+        "lm_eval": ("sums.yaml", "lm/{}.yaml"),
+        "inspect_ai": ("sums.py", "inspect_{}.py"),
+    }[system]
+    good = (folder / file_name).read_text()
+    (folder / "lm").mkdir(exist_ok=True)
+    for name, replacements in CHANGES[system].items():
+        text = good
+        for old, new in replacements:
+            text = text.replace(old, new)
+        if system == "lm_eval":
+            text = text.replace("task: sums", f"task: lm_{name}")
+        (folder / target.format(name)).write_text(text)
 
-    changes = (
-        ("good", "", ""),
-        ("gone", "questions.jsonl", "gone.jsonl"),
-        ("empty", "questions.jsonl", "empty.csv"),
-        ("column", "{{ input }}", "{{ inptu }}"),
-        ("key", "scorers:", "scorrs:"),
-    )
-    for name, old, new in changes:
-        (folder / f"ours_{name}.yaml").write_text(good["evalwright"].replace(old, new))
 
-    (folder / "lm").mkdir()
-    for name, old, new in (
-        *changes[:2],
-        ("empty", "json", "csv"),
-        ("column", "{{input}}", "{{inptu}}"),
-        ("key", "metric_list", "metric_lst"),
-    ):
-        text = good["lm_eval"].replace("task: sums", f"task: lm_{name}")
-        text = text.replace("questions.jsonl", "empty.csv") if name == "empty" else text
-        (folder / "lm" / f"{name}.yaml").write_text(text.replace(old, new))
-
-    for name, old, new in (
-        *changes[:2],
-        ("empty", "json_dataset", "csv_dataset"),
-        (
-            "column",
-            "questions.jsonl'",
-            "questions.jsonl', sample_fields=FieldSpec(input='inptu')",
+GONE = (("questions.jsonl", "gone.jsonl"),)
+EMPTY = ("questions.jsonl", "empty.csv")
+FIELDS = "questions.jsonl', sample_fields=FieldSpec(input='inptu')"
+CHANGES: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {
+    "evalwright": {
+        "good": (),
+        "gone": GONE,
+        "empty": (EMPTY,),
+        "column": (("{{ input }}", "{{ inptu }}"),),
+        "key": (("scorers:", "scorrs:"),),
+    },
+    "lm_eval": {
+        "good": (),
+        "gone": GONE,
+        "empty": (EMPTY, ("json", "csv")),
+        "column": (("{{input}}", "{{inptu}}"),),
+        "key": (("metric_list", "metric_lst"),),
+    },
+    "inspect_ai": {
+        "good": (),
+        "gone": GONE,
+        "empty": (EMPTY, ("json_dataset", "csv_dataset")),
+        "column": (
+            ("dataset import", "dataset import FieldSpec,"),
+            ("questions.jsonl'", FIELDS),
         ),
-        ("key", "scorer=match()", "scorrer=match()"),
-    ):
-        text = good["inspect_ai"].replace(old, new)
-        text = text.replace("questions.jsonl", "empty.csv") if name == "empty" else text
-        text = text.replace("dataset import", "dataset import FieldSpec,")
-        (folder / f"inspect_{name}.py").write_text(text)
+        "key": (("scorer=match()", "scorrer=match()"),),
+    },
+}
+"""By system and file: what is replaced in a good one."""
 
-    port = json.loads(good["promptfoo"])
+
+def write_promptfoo_mistakes(folder: Path) -> None:
+    """Write promptfoo's configurations, which are JSON."""
+    port = json.loads((folder / "promptfooconfig.yaml").read_text())
     config = port | {"providers": ["echo"]}  # its instant model
     misspelt = [{"vars": {"input": "1"}, "assert": [{"type": "equalz", "value": "4"}]}]
     for name, changed in {
@@ -404,7 +403,7 @@ def show_mistakes(systems: Sequence[str]) -> None:
         for words, command in mistakes(system).items():
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
                 folder = Path(place)
-                write_mistakes(folder)
+                write_mistakes(system, folder)
                 code, output, seconds = try_mistake(command, words, folder)
             has_stack = bool(STACK.search(output))
             stacks += has_stack
