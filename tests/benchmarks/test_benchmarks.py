@@ -98,6 +98,16 @@ def test_the_pages_name_benchmarks_that_there_are() -> None:
     assert named <= CATALOGUE.keys()
 
 
+def test_only_the_catalogue_says_how_long_a_benchmark_takes() -> None:
+    for page in (ROOT / "docs").rglob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        reasons = re.findall(
+            r"<!-- not run: (.*) -->\n```bash\npython -m benchmarks", text
+        )
+        timed = [reason for reason in reasons if re.search("minute|hour", reason)]
+        assert not timed, page
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
