@@ -1,18 +1,18 @@
 """Answers of a transformers model on a CPU, beside lm_eval's HFLM at its best batch size, in one
 run.
 
-    python -m benchmarks generation --data FOLDER [--only shared,own,ends,stops] [--hidden 256]
+    python -m benchmarks generation [--data FOLDER] [--only shared,own,ends,stops] [--hidden 256]
         [--vocab 32000] [--layers 4] [--real] [--prompts 100] [--tokens 64] [--repeats 3]
         [--threads 2] [--clock wall] [--batch-size 16]
 
-FOLDER holds `en_test.jsonl` and `en_dev.jsonl` of Global-MMLU-Lite. The model is that of
-`scoring.py`, a Llama of random weights with grouped queries, of 135 million parameters with --real;
-both systems load the same folder and write greedy answers to the same prompts in processes of their
-own, interleaved, and medians are shown: the call alone (tokenising and all), and the whole process
-(imports, loading, generation). lm_eval's process is its model class alone, without its command's
-start-up; its batch size is the fastest of 1 to 64 on --search prompts (for 32 and 64 on as many as
-these), or --batch-size. --clock cpu: CPU seconds instead of wall time; with --threads 1 that is
-what to measure on a machine that others use too.
+FOLDER holds `en_test.jsonl` and `en_dev.jsonl` of Global-MMLU-Lite, as for `scoring`. The model is
+that of `scoring.py`, a Llama of random weights with grouped queries, of 135 million parameters with
+--real; both systems load the same folder and write greedy answers to the same prompts in processes
+of their own, interleaved, and medians are shown: the call alone (tokenising and all), and the whole
+process (imports, loading, generation). lm_eval's process is its model class alone, without its
+command's start-up; its batch size is the fastest of 1 to 64 on --search prompts (for 32 and 64 on
+as many as these), or --batch-size. --clock cpu: CPU seconds instead of wall time; with --threads 1
+that is what to measure on a machine that others use too.
 
 The sets: `shared`, five shots that are the same for all and a question; `own`, one to five shots
 drawn for each question, so that lengths vary and nothing is shared; `ends`, as `shared`, with
@@ -74,7 +74,7 @@ def shot(question: Question, answered: bool) -> str:
     return "\n".join([*lines, steps, "", ""])
 
 
-def every_set(folder: Path, count: int, tokens: int) -> dict[str, list[Request]]:
+def every_set(folder: Path | None, count: int, tokens: int) -> dict[str, list[Request]]:
     """The sets by name, each as (prompt, new tokens at the most, stop string)."""
     test, dev = read_data(folder)
     # Questions of a like length, as those of GSM8K have.

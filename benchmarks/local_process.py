@@ -170,7 +170,7 @@ def measure_pair(
 
 def add_local_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of a model, and of how it is measured."""
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=Path)
     add_numbers(parser, hidden=256, vocab=32_000, layers=4, repeats=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--clock", choices=["wall", "cpu"], default="wall")

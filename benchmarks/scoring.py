@@ -1,16 +1,17 @@
 """Log-likelihoods of a transformers model on a CPU, beside lm_eval's HFLM at its best batch size,
 in one run.
 
-    python -m benchmarks scoring --data FOLDER [--only letters,texts:15,...] [--hidden 256]
+    python -m benchmarks scoring [--data FOLDER] [--only letters,texts:15,...] [--hidden 256]
         [--vocab 32000] [--real] [--questions 400] [--repeats 3] [--share 1.0] [--threads 2]
         [--clock wall]
 
-FOLDER holds `en_test.jsonl` and `en_dev.jsonl` of Global-MMLU-Lite. The model is a Llama of random
-weights with grouped queries; both systems load the same folder and score the same requests in
-processes of their own, interleaved, and medians are shown: the scoring call alone (tokenising and
-all; "of the limit" is the time that the products of the layers with every different token, and of
-the output head with every position read, take at the rate of a large matrix product), and the whole
-process (imports, loading, scoring). lm_eval's process is its model class alone, without its
+FOLDER holds `en_test.jsonl` and `en_dev.jsonl` of Global-MMLU-Lite (CohereLabs), which docs have
+figures of; without it, questions are made-up words of about these lengths. The model is a Llama of
+random weights with grouped queries; both systems load the same folder and score the same requests
+in processes of their own, interleaved, and medians are shown: the scoring call alone (tokenising
+and all; "of the limit" is the time that the products of the layers with every different token, and
+of the output head with every position read, take at the rate of a large matrix product), and the
+whole process (imports, loading, scoring). lm_eval's process is its model class alone, without its
 command's start-up. Log-likelihoods are compared request by request.
 
 --share: lm_eval shares nothing between questions but the letters of one, so its time is in
@@ -46,6 +47,7 @@ from local_process import (
     product_rate,
     start_table,
 )
+from local_systems import draw_words
 from measuring import Table, add_numbers, option_parser
 
 Question = dict[str, Any]
@@ -64,6 +66,8 @@ COLUMNS = (
     "of the limit",
     "largest difference per token, flags",
 )
+MADE_QUESTIONS = 400
+MADE_EXAMPLES = 100
 BATCH_SIZES = ("1", "2", "4", "8", "16")
 
 
@@ -84,8 +88,19 @@ def read(path: Path) -> list[Question]:
     return questions
 
 
-def read_data(folder: Path) -> tuple[list[Question], list[Question]]:
-    """Read the questions and the examples."""
+def draw_question(dice: random.Random) -> Question:
+    """Draw a question of made-up words, about as long as those of Global-MMLU-Lite."""
+    choices = [draw_words(dice, dice.randint(1, 8)) for _ in range(4)]
+    text = f"{draw_words(dice, dice.randint(12, 40))}?"
+    return {"question": text, "choices": choices, "label": dice.randrange(4)}
+
+
+def read_data(folder: Path | None) -> tuple[list[Question], list[Question]]:
+    """Read the questions and the examples; draw them if there is no folder."""
+    if folder is None:
+        dice = random.Random(0)
+        drawn = [draw_question(dice) for _ in range(MADE_QUESTIONS + MADE_EXAMPLES)]
+        return drawn[:MADE_QUESTIONS], drawn[MADE_QUESTIONS:]
     return read(folder / "en_test.jsonl"), read(folder / "en_dev.jsonl")
 
 
@@ -138,7 +153,9 @@ def book(words: Sequence[str], count: int) -> list[Requests]:
     return [[[" ".join(rng.choices(words, k=90 * count))]]]
 
 
-def every_set(folder: Path, questions: int) -> dict[str, Callable[[], list[Requests]]]:
+def every_set(
+    folder: Path | None, questions: int
+) -> dict[str, Callable[[], list[Requests]]]:
     """Functions that build each set, by name."""
     test, dev = read_data(folder)
     test = random.Random(1).sample(test, min(questions, len(test)))

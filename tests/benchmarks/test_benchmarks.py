@@ -114,7 +114,7 @@ def test_only_the_catalogue_says_how_long_a_benchmark_takes() -> None:
         (["covrage"], "There is no benchmark 'covrage'. Did you mean coverage?"),
         (["drift", "--json"], "--json needs a file"),
         (["drift", "--json", "no/folder.json"], "its folder does not exist"),
-        (["scoring"], "'scoring' needs: --data FOLDER"),
+        (["parity_models"], "'parity_models' needs: --data FOLDER"),
     ],
 )
 def test_wrong_usage_is_a_sentence(words: list[str], message: str) -> None:
