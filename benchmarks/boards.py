@@ -31,7 +31,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from measuring import add_numbers, option_parser
+from measuring import add_numbers, option_parser, table_lines
 
 os.environ.setdefault(
     "OMP_NUM_THREADS", "1"
@@ -343,7 +343,6 @@ def report(
         }
     names = list(_cells(results.package))
     rows = [[name, *(cells[name] for cells in columns.values())] for name in names]
-    table = [["", *columns], ["---"] * (len(columns) + 1), *rows]
     return [
         (
             f"From {len(structure.loadings)} recorded runs: correlation of errors between models"
@@ -359,7 +358,7 @@ def report(
             " s each:"
         ),
         "",
-        *(f"| {' | '.join(cells)} |" for cells in table),
+        *table_lines(["", *columns], rows),
     ]
 
 

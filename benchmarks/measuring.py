@@ -51,13 +51,17 @@ class Table:
     def __init__(self, columns: Sequence[str], title: str = "") -> None:
         self._n_columns = len(columns)
         print(f"\n{title}\n" if title else "")
-        print(_line(columns))
-        print(f"|{'---|' * len(columns)}", flush=True)
+        print("\n".join(table_lines(columns, [])), flush=True)
 
     def add(self, *cells: object) -> None:
         """Print a row."""
         assert len(cells) == self._n_columns, cells
         print(_line(cells), flush=True)
+
+
+def table_lines(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> list[str]:
+    """Return the lines of a Markdown table."""
+    return [_line(columns), f"|{'---|' * len(columns)}", *map(_line, rows)]
 
 
 def _line(cells: Iterable[object]) -> str:
