@@ -9,7 +9,12 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evalwright.core.requests import Request
+    from evalwright.core.responses import Response
+    from evalwright.models.model_interface import LocalModel
 
 NEVER = "<<<never>>>"
 """A stop string that no answer has."""
@@ -119,13 +124,7 @@ class System:
 
 def open_ours(backend: str, folder: Path, arguments: Mapping[str, Any]) -> System:
     """Load one of our backends."""
-    from evalwright.core.requests import (
-        Generate,
-        LogLikelihood,
-        Request,
-        RollingLogLikelihood,
-    )
-    from evalwright.core.responses import Response
+    from evalwright.core.requests import Generate, LogLikelihood, RollingLogLikelihood
     from evalwright.models.local.hf.transformers_model import TransformersModel
     from evalwright.models.model_interface import LocalModel
     from evalwright.models.registry import open_model
@@ -134,16 +133,6 @@ def open_ours(backend: str, folder: Path, arguments: Mapping[str, Any]) -> Syste
     assert isinstance(model, LocalModel)
     model.check()
     model.load()
-
-    def answer(requests: Sequence[Request]) -> list[Response]:
-        answers = dict(model.answer_batch(requests))
-        responses = [answers[index] for index in range(len(requests))]
-        failures = [
-            response for response in responses if not isinstance(response, Response)
-        ]
-        if failures:
-            raise RuntimeError(f"{len(failures)} requests failed: {failures[0]}")
-        return [response for response in responses if isinstance(response, Response)]
 
     def score(texts: Sequence[Texts]) -> list[Score]:
         requests = [
@@ -156,7 +145,7 @@ def open_ours(backend: str, folder: Path, arguments: Mapping[str, Any]) -> Syste
                 bool(response.is_greedy),
                 response.tokens_scored or 0,
             )
-            for response in answer(requests)
+            for response in answer_all(model, requests)
         ]
 
     def write(prompts: Sequence[Prompt]) -> list[str]:
@@ -164,7 +153,7 @@ def open_ours(backend: str, folder: Path, arguments: Mapping[str, Any]) -> Syste
             Generate(text, max_tokens=tokens, stop=(stop,))
             for text, tokens, stop in prompts
         ]
-        return [response.text for response in answer(requests)]
+        return [response.text for response in answer_all(model, requests)]
 
     torch_model = None
     if isinstance(model, TransformersModel) and model._engine is not None:
@@ -172,6 +161,24 @@ def open_ours(backend: str, folder: Path, arguments: Mapping[str, Any]) -> Syste
     return System(
         score, write, lambda: dict(model.describe().get("scoring", {})), torch_model
     )
+
+
+def answer_all(model: LocalModel, requests: Sequence[Request]) -> list[Response]:
+    """Return the responses to all requests.
+
+    Raises:
+        RuntimeError: a request failed.
+    """
+    from evalwright.core.responses import Response
+
+    answers = dict(model.answer_batch(requests))
+    responses = [answers[index] for index in range(len(requests))]
+    failures = [
+        response for response in responses if not isinstance(response, Response)
+    ]
+    if failures:
+        raise RuntimeError(f"{len(failures)} requests failed: {failures[0]}")
+    return [response for response in responses if isinstance(response, Response)]
 
 
 def open_peer(backend: str, folder: Path, arguments: Mapping[str, Any]) -> System:

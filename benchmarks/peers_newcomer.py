@@ -326,70 +326,81 @@ def write_promptfoo_mistakes(folder: Path) -> None:
         (folder / f"{name}.yaml").write_text(json.dumps(changed))
 
 
+MISTAKES: dict[str, dict[str, str]] = {
+    "evalwright": {
+        "unknown model": "ours_good.yaml --model opnai/gpt-4o-mini",
+        "unknown task": "factul-choice GOOD",
+        "missing file": "ours_gone.yaml GOOD",
+        "bad key": "ours_key.yaml GOOD",
+        "missing API key": "ours_good.yaml --model openai/gpt-4o-mini",
+        "wrong port": "ours_good.yaml --model openai/x -M base_url=http://127.0.0.1:9/v1",
+        "empty CSV": "ours_empty.yaml GOOD",
+        "wrong column": "ours_column.yaml GOOD",
+        "bad option": "ours_good.yaml GOOD --limti 3",
+        "missing extra": "ours_good.yaml --model hf/gpt2",
+    },
+    "lm_eval": {
+        "unknown model": "--tasks lm_good --model opnai",
+        "unknown task": "--tasks mmluu GOOD",
+        "missing file": "--tasks lm_gone GOOD",
+        "bad key": "--tasks lm_key GOOD",
+        "missing API key": "--tasks lm_good --model openai-chat-completions"
+        " --apply_chat_template --model_args model=gpt-4o-mini",
+        "wrong port": "--tasks lm_good --model local-chat-completions --apply_chat_template"
+        " --model_args model=x,base_url=http://127.0.0.1:9/v1/chat/completions",
+        "empty CSV": "--tasks lm_empty GOOD",
+        "wrong column": "--tasks lm_column GOOD",
+        "bad option": "--tasks lm_good GOOD --limti 3",
+        "missing extra": "--tasks lm_good --model hf --model_args pretrained=gpt2",
+    },
+    "inspect_ai": {
+        "unknown model": "inspect_good.py --model opnai/gpt-4o-mini",
+        "unknown task": "smus.py GOOD",
+        "missing file": "inspect_gone.py GOOD",
+        "bad key": "inspect_key.py GOOD",
+        "missing API key": "inspect_good.py --model openai/gpt-4o-mini",
+        "wrong port": "inspect_good.py --model openai/x"
+        " --model-base-url http://127.0.0.1:9/v1",
+        "empty CSV": "inspect_empty.py GOOD",
+        "wrong column": "inspect_column.py GOOD",
+        "bad option": "inspect_good.py GOOD --limti 3",
+        "missing extra": "inspect_good.py --model hf/gpt2",
+    },
+    "promptfoo": {
+        "unknown model": "model.yaml",
+        "unknown task": "assert.yaml",
+        "missing file": "gone.yaml",
+        "bad key": "key.yaml",
+        "missing API key": "no_key.yaml",
+        "wrong port": "port.yaml",
+        "empty CSV": "empty.yaml",
+        "wrong column": "column.yaml",
+        "bad option": "good.yaml --limti 3",
+        "missing extra": "extra.yaml",
+    },
+}
+"""By system and mistake: the arguments. GOOD: a model that answers."""
+GOOD_MODELS = {
+    "evalwright": "--model scripted/constant -M text=4",
+    "lm_eval": "--model dummy",
+    "inspect_ai": "--model mockllm/model",
+    "promptfoo": "",
+}
+
+
 def mistakes(system: str) -> dict[str, str]:
-    """The ten commands, by mistake."""
-    if system == "evalwright":
-        command = f"{peers.OURS.bin}/evalwright run"
-        good = "--model scripted/constant -M text=4"
-        return {
-            "unknown model": f"{command} ours_good.yaml --model opnai/gpt-4o-mini",
-            "unknown task": f"{command} factul-choice {good}",
-            "missing file": f"{command} ours_gone.yaml {good}",
-            "bad key": f"{command} ours_key.yaml {good}",
-            "missing API key": f"{command} ours_good.yaml --model openai/gpt-4o-mini",
-            "wrong port": f"{command} ours_good.yaml --model openai/x"
-            " -M base_url=http://127.0.0.1:9/v1",
-            "empty CSV": f"{command} ours_empty.yaml {good}",
-            "wrong column": f"{command} ours_column.yaml {good}",
-            "bad option": f"{command} ours_good.yaml {good} --limti 3",
-            "missing extra": f"{command} ours_good.yaml --model hf/gpt2",
-        }
-    if system == "lm_eval":
-        command = f"{peers.LM_EVAL.bin}/lm_eval run --include_path lm"
-        good = "--model dummy"
-        server = "--model local-chat-completions --apply_chat_template --model_args"
-        return {
-            "unknown model": f"{command} --tasks lm_good --model opnai",
-            "unknown task": f"{command} --tasks mmluu {good}",
-            "missing file": f"{command} --tasks lm_gone {good}",
-            "bad key": f"{command} --tasks lm_key {good}",
-            "missing API key": f"{command} --tasks lm_good --model openai-chat-completions"
-            " --apply_chat_template --model_args model=gpt-4o-mini",
-            "wrong port": f"{command} --tasks lm_good {server} model=x,base_url=http://127.0.0.1:9/v1/chat/completions",
-            "empty CSV": f"{command} --tasks lm_empty {good}",
-            "wrong column": f"{command} --tasks lm_column {good}",
-            "bad option": f"{command} --tasks lm_good {good} --limti 3",
-            "missing extra": f"{command} --tasks lm_good --model hf --model_args pretrained=gpt2",
-        }
-    if system == "inspect_ai":
-        command = f"{peers.INSPECT.bin}/inspect eval"
-        good = "--model mockllm/model --display plain"
-        address = "--model-base-url http://127.0.0.1:9/v1"
-        plain = "--display plain"
-        return {
-            "unknown model": f"{command} inspect_good.py --model opnai/gpt-4o-mini --display plain",
-            "unknown task": f"{command} smus.py {good}",
-            "missing file": f"{command} inspect_gone.py {good}",
-            "bad key": f"{command} inspect_key.py {good}",
-            "missing API key": f"{command} inspect_good.py --model openai/gpt-4o-mini {plain}",
-            "wrong port": f"{command} inspect_good.py --model openai/x {address} {plain}",
-            "empty CSV": f"{command} inspect_empty.py {good}",
-            "wrong column": f"{command} inspect_column.py {good}",
-            "bad option": f"{command} inspect_good.py {good} --limti 3",
-            "missing extra": f"{command} inspect_good.py --model hf/gpt2 --display plain",
-        }
-    command = f"{promptfoo_bin()} eval --no-progress-bar --no-table -c"
+    """Return the ten commands, by mistake."""
+    programs = {
+        "evalwright": f"{peers.OURS.bin}/evalwright run",
+        "lm_eval": f"{peers.LM_EVAL.bin}/lm_eval run --include_path lm",
+        "inspect_ai": f"{peers.INSPECT.bin}/inspect eval --display plain",
+        "promptfoo": f"{peers.PROMPTFOO.command} eval --no-progress-bar --no-table -c",
+    }
+    program = programs[system]
+    good = GOOD_MODELS[system]
     return {
-        "unknown model": f"{command} model.yaml",
-        "unknown task": f"{command} assert.yaml",
-        "missing file": f"{command} gone.yaml",
-        "bad key": f"{command} key.yaml",
-        "missing API key": f"{command} no_key.yaml",
-        "wrong port": f"{command} port.yaml",
-        "empty CSV": f"{command} empty.yaml",
-        "wrong column": f"{command} column.yaml",
-        "bad option": f"{command} good.yaml --limti 3",
-        "missing extra": f"{command} extra.yaml",
+        mistake: f"{program} {arguments.replace('GOOD', good)}"
+        for mistake, arguments in MISTAKES[system].items()
     }
 
 
