@@ -27,7 +27,6 @@ measured in the page; the machine and its load are printed beside them.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import hashlib
 import json
@@ -58,6 +57,7 @@ from evalwright.reports.explorer.page import write_page
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import SCHEMA_VERSION, RunWriter
+from measuring import option_parser
 from support.browser import Tab, open_tab
 
 LANGUAGES = ("en", "zh", "en", "th", "en", "zh", "en", "my")
@@ -588,9 +588,7 @@ def measure_served(run: Run, samples: int, times: int, kept_home: Path | None) -
 
 def main() -> None:
     """Make what is missing, measure, print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = option_parser(__doc__)
     parser.add_argument("--samples", type=int, default=100_000)
     parser.add_argument(
         "--folder",

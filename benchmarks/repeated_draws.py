@@ -64,6 +64,14 @@ def time_answers(
     return time.process_time() - began, texts
 
 
+def draw_requests(texts: Sequence[str], tokens: int, draw: int) -> list[Generate]:
+    """One draw of each prompt."""
+    return [
+        Generate(text, max_tokens=tokens, temperature=0.7, seed=1, draw=draw)
+        for text in texts
+    ]
+
+
 def measure_ways(
     model: TransformersModel, batches: Sequence[Sequence[Generate]], repeats: int
 ) -> tuple[list[float], int]:
@@ -104,11 +112,7 @@ def main(words: Sequence[str] | None = None) -> int:
         model = TransformersModel(str(folder), device="cpu")
         for prompt, answer in SETTINGS:
             texts = prompts_of(model, options.prompts, prompt)
-            settings = {"max_tokens": answer, "temperature": 0.7, "seed": 1}
-            batches = [
-                [Generate(text, draw=draw, **settings) for text in texts]
-                for draw in range(options.draws)
-            ]
+            batches = [draw_requests(texts, answer, n) for n in range(options.draws)]
             medians, n_differing = measure_ways(model, batches, options.repeats)
             together, runs, alone = medians
             table.add(
