@@ -82,6 +82,9 @@ class Person:
     """Clicks and types in a tab, and takes the time until what it waits for is there.
 
     Attributes:
+        viewer: its name.
+        out: where pictures are written.
+        n_many: samples of the larger log.
         actions: clicks, keys and typed texts so far.
         seconds: how long each named step took.
     """
@@ -89,8 +92,14 @@ class Person:
     tab: Tab
     viewer: str
     out: Path
+    n_many: int
     actions: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def searched(self) -> int:
+        """The sum that is searched for, near the end of the larger log."""
+        return self.n_many * 9876 // 10_000
 
     async def wait(self, condition: str) -> None:
         began = time.monotonic()
@@ -333,13 +342,14 @@ async def inspect_many(person: Person, address: str) -> None:
     # A folder with one log opens it without a click.
     shown = f"/add-00000/.test({TEXT})"
     opening = person.tab.send("Page.navigate", url=address)
-    await person.timed("10,000: list", opening, shown)
+    await person.timed("many: list", opening, shown)
     await person.click("document.querySelector('.cm-content')")
-    filtered = f"/\\d . 10000 (rows|Samples)/i.test({TEXT})"
-    words = 'input_contains("9876 +")'
-    await person.timed("10,000: filter", person.type(words), filtered)
-    opened = f"/9876/.test({TEXT}) && /sample/.test(location.hash)"
-    await person.timed("10,000: sample", person.click(row("9876")), opened)
+    filtered = f"/\\d . {person.n_many} (rows|Samples)/i.test({TEXT})"
+    words = f'input_contains("{person.searched} +")'
+    await person.timed("many: filter", person.type(words), filtered)
+    opened = f"/{person.searched}/.test({TEXT}) && /sample/.test(location.hash)"
+    click = person.click(row(str(person.searched)))
+    await person.timed("many: sample", click, opened)
 
 
 async def open_first_samples(person: Person, address: str) -> None:
@@ -350,16 +360,16 @@ async def open_first_samples(person: Person, address: str) -> None:
 async def our_many(person: Person, address: str) -> None:
     shown = f"/add-00000/.test({TEXT})"
     opening = open_first_samples(person, address)
-    await person.timed("10,000: list", opening, shown)
+    await person.timed("many: list", opening, shown)
     await person.click("document.querySelector('.search')")
     # Until the sample is on the screen; the rest is searched meanwhile.
-    filtered = (
-        "document.querySelector('.table-rows .row')?.innerText.includes('9876 +')"
-    )
-    await person.timed("10,000: filter", person.type('"9876 +"'), filtered)
+    words = f"{person.searched} +"
+    first_row = "document.querySelector('.table-rows .row')"
+    filtered = f"{first_row}?.innerText.includes('{words}')"
+    await person.timed("many: filter", person.type(f'"{words}"'), filtered)
     first = "document.querySelector('.table-rows .row .words a')"
     opened = "/sample/.test(location.hash) && document.querySelector('.score')"
-    await person.timed("10,000: sample", person.click(first), opened)
+    await person.timed("many: sample", person.click(first), opened)
 
 
 # -- share -----------------------------------------------------------------------------
@@ -405,13 +415,13 @@ async def shows_runs(address: str) -> bool:
 
 
 async def do_steps(
-    steps: Steps, viewer: str, address: str, out: Path
+    steps: Steps, viewer: str, address: str, out: Path, n_many: int
 ) -> dict[str, float]:
     """One person with a new browser."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         async with open_tab(Path(profile)) as tab:
             await tab.send("Page.enable")
-            person = Person(tab, viewer, out)
+            person = Person(tab, viewer, out, n_many)
             await person.size(*DESKTOP)
             await steps(person, address)
             return person.seconds
@@ -425,7 +435,7 @@ VIEWERS: dict[
 }
 
 
-def measure(folder: Path, out: Path, repeats: int) -> None:
+def measure(folder: Path, out: Path, n_many: int, repeats: int) -> None:
     """Print the median of each step of each viewer."""
     table = Table(["viewer", "step", "seconds"])
     for viewer, (server, (few, keys, many)) in VIEWERS.items():
@@ -435,7 +445,7 @@ def measure(folder: Path, out: Path, repeats: int) -> None:
             url = f"http://127.0.0.1:{port}/"
             with served(server(logs, port), folder, url) as address:
                 measured += [
-                    asyncio.run(do_steps(steps, viewer, address, out))
+                    asyncio.run(do_steps(steps, viewer, address, out, n_many))
                     for steps in all_steps
                     for _ in range(repeats)
                 ]
@@ -461,7 +471,7 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         if not (folder / "runs-many").exists():
             make_logs(folder, options.samples)
-        measure(folder, options.out, options.repeats)
+        measure(folder, options.out, options.samples, options.repeats)
         share(folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

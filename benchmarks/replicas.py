@@ -106,7 +106,7 @@ def run_pool(
             server.wait()
     lived = [(died if place == dies else ended) - began for place in range(len(rates))]
     allowed = [rate * (alive + burst) for rate, alive in zip(rates, lived, strict=True)]
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             f"{rate:g}",
             f"{alive:.1f}",

@@ -66,8 +66,8 @@ COLUMNS = (
     "of the limit",
     "largest difference per token, flags",
 )
-MADE_QUESTIONS = 400
-MADE_EXAMPLES = 100
+DRAWN_QUESTIONS = 400
+DRAWN_EXAMPLES = 100
 BATCH_SIZES = ("1", "2", "4", "8", "16")
 
 
@@ -99,8 +99,8 @@ def read_data(folder: Path | None) -> tuple[list[Question], list[Question]]:
     """Read the questions and the examples; draw them if there is no folder."""
     if folder is None:
         dice = random.Random(0)
-        drawn = [draw_question(dice) for _ in range(MADE_QUESTIONS + MADE_EXAMPLES)]
-        return drawn[:MADE_QUESTIONS], drawn[MADE_QUESTIONS:]
+        drawn = [draw_question(dice) for _ in range(DRAWN_QUESTIONS + DRAWN_EXAMPLES)]
+        return drawn[:DRAWN_QUESTIONS], drawn[DRAWN_QUESTIONS:]
     return read(folder / "en_test.jsonl"), read(folder / "en_dev.jsonl")
 
 
