@@ -315,8 +315,8 @@ def changed_arguments(question: Question, index: int) -> Iterator[Calls]:
         without = {key: part for key, part in arguments.items() if key != parameter}
         yield question.with_call(index, without)
         for value in values:
-            written = write_value(question, name, parameter, value)
-            yield question.with_call(index, {**without, parameter: written})
+            right_value = write_value(question, name, parameter, value)
+            yield question.with_call(index, {**without, parameter: right_value})
         kind = question.kind(name, parameter)
         for value in [gold_value(value) for value in values if value != ""][:2]:
             forms = (

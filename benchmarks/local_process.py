@@ -151,14 +151,14 @@ def measure_pair(
         options: of `add_local_options`.
     """
 
-    def job(side: str, some: Sequence[Any], batch_size: str = "1") -> Job:
-        return Job(side, model, call, some, batch_size, options.clock, options.threads)
+    def job(side: str, batch: Sequence[Any], batch_size: str = "1") -> Job:
+        return Job(side, model, call, batch, batch_size, options.clock, options.threads)
 
     batch_size = options.batch_size
     if batch_size is None:
         seconds = {
-            size: run_job(job("lm_eval", some, size)).seconds / len(some)
-            for size, some in samples.items()
+            size: run_job(job("lm_eval", sample, size)).seconds / len(sample)
+            for size, sample in samples.items()
         }
         batch_size = min(seconds, key=lambda size: seconds[size])
     ways: dict[str, Callable[[], Outcome]] = {
