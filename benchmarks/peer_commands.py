@@ -30,9 +30,9 @@ def promptfoo_bin() -> str:
 
 def environment(folder: Path, url: str) -> dict[str, str]:
     """No network but the loopback server, no state outside the folder."""
-    kept = {key: text for key, text in os.environ.items() if key != "PYTHONPATH"}
+    inherited = {key: text for key, text in os.environ.items() if key != "PYTHONPATH"}
     return {
-        **kept,
+        **inherited,
         "OPENAI_BASE_URL": url,
         "OPENAI_API_KEY": "not-a-key",
         "HF_HUB_OFFLINE": "1",
