@@ -55,7 +55,7 @@ def asked(server: OpenAIServer) -> Counter[str]:
 
 def test_killed_again_and_again(tmp_path: Path) -> None:
     """Once while it starts, then wherever it is when the server has seen some more;
-    benchmarks/killed.py does it with 20,000.
+    benchmarks/killed.py counts it with 20,000.
     """
     write_questions(tmp_path, 500)
     chance = random.Random(7)
