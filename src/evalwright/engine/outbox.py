@@ -31,7 +31,7 @@ of the transactions and wake-ups; nothing is delayed by it, because others are i
 _MAX_RUNNING_SECONDS = 0.02
 """Longest processor time of the loop's thread between two batches that have responses.
 
-On a busy machine, or in a busy loop, replies are lost by a kill at the rate at which they are read.
+A kill loses what was read since the last batch, so a busy loop commits more often than an idle one.
 """
 
 
