@@ -128,7 +128,8 @@ def test_nothing_is_lost_with_a_process_that_is_killed(opened: Any) -> None:
     for index, answer in several.answer_batch(asked):
         assert index not in found
         found[index] = answer
-        if len(found) in (1, 100, 200):
+        # Two: the third process that dies of one group makes it a failure.
+        if len(found) in (1, 150):
             # The one at work, or the one that waits; its last answers may be on their way.
             kill(workers_of(several)[len(found) % 2])
     agree([found[place] for place in range(len(asked))], expected, 1e-4)
@@ -308,7 +309,7 @@ def test_a_worker_whose_starter_is_gone_ends_with_what_it_computes() -> None:
     )
     assert worker.stdin is not None and worker.stdout is not None
     worker.stdin.write(
-        json.dumps({"name": "demo/small", "arguments": {}})
+        json.dumps({"name": "demo/small", "arguments": {}, "sharers": 2})
         + "\n"
         + json.dumps(group)
         + "\n"

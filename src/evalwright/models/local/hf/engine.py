@@ -245,6 +245,11 @@ class TransformersAnswering(Answering):
             return self.scorer.describe()
         return {"path": "encoder-decoder" if self.start_tokens else "plain"}
 
+    def describe_products(self) -> dict[str, Any]:
+        """Describe the weights that stand in memory a second time; nothing if none do."""
+        packed_bytes = self._products.packed_bytes
+        return {"packed_weight_bytes": packed_bytes} if packed_bytes else {}
+
 
 def _needs_own_batch(job: Job) -> bool:
     """Return whether a job needs a batch of its own: beams, images, or arguments of generate()."""
