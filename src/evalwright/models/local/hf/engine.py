@@ -32,7 +32,7 @@ from evalwright.models.local.hf.tree_forward import TreeForward
 from evalwright.models.local.hf.tree_scoring import TreeScorer, tokens_of_pass
 from evalwright.models.local.tokens import Pair, room_for_answer
 
-UNLIMITED = 1 << 62
+_UNLIMITED = 1 << 62
 """Tokens of a batch that no budget limits."""
 
 
@@ -79,7 +79,7 @@ class TransformersAnswering(Answering):
         )
         # A user who sets a batch size has measured it, so no budget of ours limits it.
         writing = (
-            UNLIMITED if rows else generation_budget(model, device, options.memory)
+            _UNLIMITED if rows else generation_budget(model, device, options.memory)
         )
         self._batcher: BatchRunner[Response | Failure] = BatchRunner(rows, writing)
         self.scorer: PlainScorer | TreeScorer = self._make_scorer(options)
@@ -117,7 +117,7 @@ class TransformersAnswering(Answering):
         model = loaded.model
         device = loaded.device
         rows = options.batch_size
-        most = UNLIMITED if rows is not None else self._scoring_budget(options)
+        most = _UNLIMITED if rows is not None else self._scoring_budget(options)
         if self._reader is None:
             # The logits that are read exist at the same time: at most one gibibyte of them in
             # float32.
