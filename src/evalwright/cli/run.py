@@ -192,7 +192,7 @@ def run(**params: Any) -> int:
     the same command again.
     """
     from evalwright.cli.arguments import load_plugins
-    from evalwright.evaluation.processes import check_one_process
+    from evalwright.evaluation.processes import check_one_process, use_device_of_rank
 
     _check_options(params)
     load_plugins(params["plugins"])
@@ -202,6 +202,9 @@ def run(**params: Any) -> int:
         os.environ["EVALWRIGHT_HOME"] = settings.configuration.home
     if not settings.configuration.shard and not params["worker"]:
         check_one_process("-M device_map=auto")
+    device = use_device_of_rank(os.environ, _all_model_arguments(settings))
+    if device and not params["quiet"]:
+        click.echo(f"This process uses the device {device}.", err=True)
     settings = replace(
         settings,
         on=_place(params),
@@ -266,6 +269,12 @@ def _run_settings(params: Mapping[str, Any]) -> dict[str, Any]:
     if params["no_images"]:
         settings["store_images"] = False
     return settings
+
+
+def _all_model_arguments(settings: Settings) -> list[Mapping[str, Any]]:
+    configuration = settings.configuration
+    specs = [*configuration.models, *configuration.roles.values()]
+    return [spec.arguments for spec in specs]
 
 
 MOST_IN_A_SENTENCE = 5
