@@ -301,6 +301,8 @@ def test_verbose_shows_what_the_package_logs() -> None:
         (["run", "factual-choice", "--model", "demo/small", "-R", "judge.a=1"], "the role 'judge', which no --role"),
         (["run", "factual-choice", "--model", "demo/small", "-R", "judge=1"], "-R takes ROLE.KEY=VALUE"),
         (["run", "factual-choice", *["--model", "demo/small"] * 2], "leave one out, or give them a `label`"),
+        (["run", "factual-choice", "--model", "hf/m", "--devices", "all"], "argument of the model, -M devices=all"),
+        (["plan", "factual-choice", "--model", "hf/m", "--devices-per-replica", "2"], "-M devices_per_replica=2"),
         (["store", "prune", "--older-than", "nan"], "Invalid value for '--older-than': nan"),
         (["store", "info", "--home", "suite.txt"], "is no store: check the path"),
     ],

@@ -75,7 +75,8 @@ def test_the_words() -> None:
         ("Memory", "1.0 GiB at peak, 3.0 GiB of GPU memory"),
         (
             "Speed",
-            "2.0 samples/s, 4.0 requests/s, 1,234 input tokens/s, 40.0 output tokens/s, loaded in 4.2 s",
+            "2.0 samples/s, while the model worked 4.0 requests/s, 1,234 input tokens/s,"
+            " 40.0 output tokens/s, loaded in 4.2 s",
         ),
         ("Latency", "p50 0.50 s, p90 1.2 s, p99 1 min 01 s over 40 requests"),
         (

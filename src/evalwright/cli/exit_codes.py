@@ -74,7 +74,21 @@ _ONE_TASK = (
     " TASK.METRIC, for example --metric capitals.accuracy; or keep the others beside"
     " it: --rank-by TASK."
 )
-OPTION_HINTS = {("leaderboard", "--task"): _ONE_TASK.format("--task")}
+_MODEL_ARGUMENT = (
+    "No such option '{}': it is an argument of the model, -M {}. -M devices=all has a copy"
+    " of a local model on each GPU, -M replicas=N has N processes."
+)
+OPTION_HINTS = {
+    ("leaderboard", "--task"): _ONE_TASK.format("--task"),
+    **{
+        (command, option): _MODEL_ARGUMENT.format(option, argument)
+        for command in ("run", "plan")
+        for option, argument in (
+            ("--devices", "devices=all"),
+            ("--devices-per-replica", "devices_per_replica=2"),
+        )
+    },
+}
 """What to write instead of an option that a command does not have, by both."""
 
 

@@ -27,6 +27,7 @@ from evalwright.tasks.safe_files import write_file
 
 if TYPE_CHECKING:
     from evalwright.analysis.judge_validation.drawing import LabelSet
+    from evalwright.runs.reader import Run
 
 _SCORER = option(
     "--scorer",
@@ -279,83 +280,115 @@ def _draw_labels(
     question: str | None = None,
 ) -> dict[str, Any]:
     """Draw answers to label, write the table or page, and store the sets beside their runs."""
-    from evalwright.analysis.judge_validation.drawing import (
-        check_texts,
-        draw_disputed_set,
-        draw_set,
-        draw_sets,
-        sheet_rows,
-        write_set,
-    )
-    from evalwright.analysis.judge_validation.verdicts import read_verdicts
-    from evalwright.reports.labelling import QUESTION, label_html, sheet_csv
-
     if unsure or flipped:
         _check_disputed(run2, design)
     run_names = [name for name in (run, run2) if name is not None]
     runs = open_runs(*run_names, writes_beside=True)
-    verdicts = [read_verdicts(drawn_run, scorer, tasks) for drawn_run in runs]
-    sets: tuple[LabelSet, ...]
-    if unsure or flipped:
-        other_verdicts = None
-        if flipped:
-            first = verdicts[0]
-            other_verdicts = read_verdicts(
-                open_runs(flipped)[0], first.scorer, first.tasks
-            )
-        sets = (
-            draw_disputed_set(
-                verdicts[0], size, seed, unsure=unsure, flipped=other_verdicts
-            ),
-        )
-    elif len(verdicts) == 2:
-        sets = draw_sets(verdicts[0], verdicts[1], size, design, seed)
-    else:
-        sets = (draw_set(verdicts[0], size, design, seed),)
-    files = {
-        "table": (
-            to or (None if page else f"{runs[0].folder.resolve().name}.labels.csv")
-        ),
-        "page": page,
-    }
-    command = (
-        "evalwright check judge calibrate"
-        f" {' '.join(shlex.quote(name) for name in (run, run2) if name)}"
+    sets = _draw_sets(runs, scorer, tasks, size, design, unsure, flipped, seed)
+    table = to or (None if page else f"{runs[0].folder.resolve().name}.labels.csv")
+    command = " ".join(
+        [
+            "evalwright check judge calibrate",
+            *map(shlex.quote, run_names),
+            f"--labels {shlex.quote(table or 'FILE.csv')}",
+            *_out_option(runs_folder),
+        ]
     )
-    command += f" --labels {shlex.quote(files['table'] or 'FILE.csv')}"
-    command += "" if runs_folder == "runs" else f" --out {shlex.quote(runs_folder)}"
-    _check_free(files, command)
-    pairs = list(zip(runs, sets, strict=True))
-    rows = sheet_rows(pairs)
-    check_texts(rows, pairs)
-    set_files = [
-        write_set(drawn_run.folder, label_set)
-        for drawn_run, label_set in zip(runs, sets, strict=True)
-    ]
+    _check_free({"table": table, "page": page}, command)
     graded = sets[0].graded
-    question_text = question or QUESTION
-    if page:
-        write_file(
-            Path(page),
-            label_html(
-                rows, graded=graded, name=f"{runs[0].id}.labels", question=question_text
-            ),
-        )
-    if files["table"]:
-        write_file(Path(files["table"]), sheet_csv(rows))
+    row_count, set_files = _write_sheet(
+        list(zip(runs, sets, strict=True)),
+        table,
+        page,
+        name=f"{runs[0].id}.labels",
+        graded=graded,
+        question=question,
+    )
     return {
         "runs": [drawn_run.id for drawn_run in runs],
         "scorer": sets[0].scorer,
         "tasks": list(sets[0].tasks),
         "sets": [label_set.name for label_set in sets],
-        "kept": [str(path) for path in set_files],
+        "kept": set_files,
         "design": design,
         "seed": seed,
-        "rows": len(rows),
+        "rows": row_count,
         "graded": graded,
-        **files,
+        "table": table,
+        "page": page,
         "next": command,
     }
+
+
+def _draw_sets(
+    runs: Sequence[Run],
+    scorer: str,
+    tasks: Sequence[str],
+    size: int | None,
+    design: Any,
+    unsure: bool,
+    flipped: str | None,
+    seed: int,
+) -> Sequence[LabelSet]:
+    """Draw the answers of each run; the arguments are those of `_draw_labels`."""
+    from evalwright.analysis.judge_validation.drawing import (
+        draw_disputed_set,
+        draw_set,
+        draw_sets,
+    )
+    from evalwright.analysis.judge_validation.verdicts import read_verdicts
+
+    verdicts = [read_verdicts(drawn_run, scorer, tasks) for drawn_run in runs]
+    first = verdicts[0]
+    if unsure or flipped:
+        other_verdicts = None
+        if flipped:
+            other_verdicts = read_verdicts(
+                open_runs(flipped)[0], first.scorer, first.tasks
+            )
+        return [
+            draw_disputed_set(first, size, seed, unsure=unsure, flipped=other_verdicts)
+        ]
+    if len(verdicts) == 2:
+        return draw_sets(first, verdicts[1], size, design, seed)
+    return [draw_set(first, size, design, seed)]
+
+
+def _write_sheet(
+    pairs: Sequence[tuple[Run, LabelSet]],
+    table: str | None,
+    page: str | None,
+    *,
+    name: str,
+    graded: bool,
+    question: str | None,
+) -> tuple[int, list[str]]:
+    """Store sets of answers beside their runs, and write them as a table, a page or both.
+
+    Returns:
+        The number of rows, and the files of the sets.
+    """
+    from evalwright.analysis.judge_validation.drawing import (
+        check_texts,
+        sheet_rows,
+        write_set,
+    )
+    from evalwright.reports.labelling import QUESTION, label_html, sheet_csv
+
+    rows = sheet_rows(pairs)
+    check_texts(rows, pairs)
+    set_files = [str(write_set(run.folder, label_set)) for run, label_set in pairs]
+    if page:
+        html = label_html(rows, graded=graded, name=name, question=question or QUESTION)
+        write_file(Path(page), html)
+    if table:
+        write_file(Path(table), sheet_csv(rows))
+    return len(rows), set_files
+
+
+def _out_option(runs_folder: str) -> list[str]:
+    """Return the option for a folder of runs that is not the usual one."""
+    return [] if runs_folder == "runs" else [f"--out {shlex.quote(runs_folder)}"]
 
 
 def _draw_rank_labels(
@@ -376,13 +409,7 @@ def _draw_rank_labels(
     top: int | None,
 ) -> dict[str, Any]:
     """Draw the labels that could settle a rank, write the table or page, and store the sets."""
-    from evalwright.analysis.judge_validation.drawing import (
-        check_texts,
-        sheet_rows,
-        write_set,
-    )
     from evalwright.analysis.labels_for_ranks import draw_for_ranks
-    from evalwright.reports.labelling import QUESTION, label_html, sheet_csv
 
     if scorer or unsure or flipped or design != "random":
         raise click.UsageError(
@@ -396,44 +423,42 @@ def _draw_rank_labels(
     task = tasks[0] if tasks else ""
     runs = open_runs(*names, writes_beside=True)
     draw = draw_for_ranks(runs, files, size=size, task=task, top=top, seed=seed)
-    outputs = {"table": to or (None if page else "ranks.labels.csv"), "page": page}
-    tables = [*files, outputs["table"] or "FILE.csv"]
+    table = to or (None if page else "ranks.labels.csv")
     command = " ".join(
         [
             "evalwright leaderboard",
             *map(shlex.quote, names),
             *([f"--rank-by {shlex.quote(task)}"] if task else []),
-            *(f"--labels {shlex.quote(table)}" for table in tables),
-            *([] if runs_folder == "runs" else [f"--out {shlex.quote(runs_folder)}"]),
+            *(
+                f"--labels {shlex.quote(file)}"
+                for file in (*files, table or "FILE.csv")
+            ),
+            *_out_option(runs_folder),
         ]
     )
-    _check_free(outputs, command)
-    rows = sheet_rows(list(draw.sets))
-    check_texts(rows, draw.sets)
-    set_files = [write_set(run.folder, label_set) for run, label_set in draw.sets]
+    _check_free({"table": table, "page": page}, command)
     graded = any(label_set.graded for _, label_set in draw.sets)
-    if page:
-        question_text = question or QUESTION
-        write_file(
-            Path(page),
-            label_html(
-                rows, graded=graded, name="ranks.labels", question=question_text
-            ),
-        )
-    if outputs["table"]:
-        write_file(Path(outputs["table"]), sheet_csv(rows))
+    row_count, set_files = _write_sheet(
+        list(draw.sets),
+        table,
+        page,
+        name="ranks.labels",
+        graded=graded,
+        question=question,
+    )
     return {
         "runs": [run.id for run in runs],
         "sets": [label_set.name for _, label_set in draw.sets],
-        "kept": [str(path) for path in set_files],
+        "kept": set_files,
         "seed": seed,
-        "rows": len(rows),
+        "rows": row_count,
         "graded": graded,
         "models": [model.as_dict() for model in draw.models],
         "open_pairs": draw.open_pairs,
         "expected_settled": draw.expected_settled,
         "needs": [need.as_dict() for need in draw.needs],
-        **outputs,
+        "table": table,
+        "page": page,
         "next": command,
     }
 

@@ -191,44 +191,12 @@ def run(**params: Any) -> int:
     Responses are cached: to resume after an interruption, or to request only what is missing, run
     the same command again.
     """
-    from evalwright.cli.arguments import evaluation_settings, key_values, load_plugins
-    from evalwright.evaluation.configuration_file import read_settings
+    from evalwright.cli.arguments import load_plugins
     from evalwright.evaluation.processes import check_one_process, use_device_of_rank
 
-    options.only_with(replicas="on", gpus_per_replica="on")
-    if params["no_judge"] and (
-        params["roles"] or params["judges"] or params["role_arguments"]
-    ):
-        raise click.UsageError(
-            "--no-judge leaves every judge out: leave out --judge, --role and -R, or"
-            " --no-judge."
-        )
+    _check_options(params)
     load_plugins(params["plugins"])
-    arguments = key_values(params["arguments"], "-M")
-    flags = evaluation_settings(params)
-    plain_fields = ("limit", "name", "max_resident", "hardware", "shard", "round")
-    flags |= {key: params[key] for key in plain_fields if params[key] is not None}
-    if params["round"] == "":
-        raise click.UsageError("--round needs a name, such as 2026-W49.")
-    flags |= {
-        key: tuple(params[key]) for key in ("until", "budget", "price") if params[key]
-    }
-    flags |= {
-        key: True
-        for key in ("replace", "resend_empty", "batch", "no_judge")
-        if params[key]
-    }
-    flags |= {key: params[key] for key in ("accept_failures", "give_up") if params[key]}
-    if params["no_images"]:
-        flags["store_images"] = False
-    if params["tasks"]:
-        flags["tasks"] = tuple(params["tasks"])
-    if params["models"]:
-        flags["models"] = tuple(ModelSpec(name, arguments) for name in params["models"])
-    arguments = {} if params["models"] else arguments
-    settings = read_settings(
-        params["config"], flags, arguments, params["suite"], params["trust_file"]
-    )
+    settings = _read_settings(params)
     if settings.configuration.home:
         # Caches of datasets and hashes are beside the store.
         os.environ["EVALWRIGHT_HOME"] = settings.configuration.home
@@ -255,6 +223,54 @@ def run(**params: Any) -> int:
     )
 
 
+def _check_options(params: Mapping[str, Any]) -> None:
+    """Raise UsageError for options that exclude each other, or have no effect."""
+    options.only_with(replicas="on", gpus_per_replica="on")
+    names_judge = params["roles"] or params["judges"] or params["role_arguments"]
+    if params["no_judge"] and names_judge:
+        raise click.UsageError(
+            "--no-judge leaves every judge out: leave out --judge, --role and -R, or"
+            " --no-judge."
+        )
+    if params["round"] == "":
+        raise click.UsageError("--round needs a name, such as 2026-W49.")
+    if params["push"] == "":
+        raise click.UsageError(
+            "--push needs the folder of a bucket, such as s3://BUCKET/FOLDER."
+        )
+
+
+def _read_settings(params: Mapping[str, Any]) -> Settings:
+    """Return the settings of the configuration file, with the options over them."""
+    from evalwright.cli.arguments import evaluation_settings, key_values
+    from evalwright.evaluation.configuration_file import read_settings
+
+    arguments = key_values(params["arguments"], "-M")
+    flags = {**evaluation_settings(params), **_run_settings(params)}
+    if params["models"]:
+        flags["models"] = tuple(ModelSpec(name, arguments) for name in params["models"])
+        arguments = {}
+    return read_settings(
+        params["config"], flags, arguments, params["suite"], params["trust_file"]
+    )
+
+
+def _run_settings(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given fields of a Configuration that only `run` has."""
+    plain_fields = ("limit", "name", "max_resident", "hardware", "shard", "round")
+    settings = {key: params[key] for key in plain_fields if params[key] is not None}
+    lists = ("tasks", "until", "budget", "price")
+    settings |= {key: tuple(params[key]) for key in lists if params[key]}
+    switches = ("replace", "resend_empty", "batch", "no_judge")
+    settings |= {key: True for key in switches if params[key]}
+    settings |= {
+        key: params[key] for key in ("accept_failures", "give_up") if params[key]
+    }
+    if params["no_images"]:
+        settings["store_images"] = False
+    return settings
+
+
 def _all_model_arguments(settings: Settings) -> list[Mapping[str, Any]]:
     configuration = settings.configuration
     specs = [*configuration.models, *configuration.roles.values()]
@@ -265,7 +281,7 @@ MOST_IN_A_SENTENCE = 5
 """Most models that a run compares in its last sentence; `compare` and `leaderboard` take more."""
 
 
-def _place(params: dict[str, Any]) -> Any:
+def _place(params: Mapping[str, Any]) -> Any:
     """Return where --on puts the replicas of local models."""
     if not params["on"]:
         return None

@@ -118,37 +118,10 @@ def resolve(settings: Settings, cluster: Cluster | None = None) -> Resolved:
             settings, spec, roles, rules, orders, home, cluster
         )
     ]
-    models = [candidate.model for candidate in candidates]
     tasks = [task for candidate in candidates for task in candidate.tasks]
     _check_given_up(typed_ids, tasks)
-    check_effects(
-        models,
-        roles,
-        tasks,
-        max_resident=configuration.max_resident,
-        prompt_format=configuration.format,
-        objects=settings.tasks,
-    )
-    check_sandbox(
-        settings.sandbox, [scorer for task in tasks for scorer in task.scorers]
-    )
-    if shard:
-        check_shard(
-            shard,
-            [*models, *roles.values()],
-            tasks,
-            has_rules=bool(rules),
-            has_budget=bool(configuration.budget),
-            home=home,
-        )
-    if settings.worker:
-        check_worker(
-            [*models, *roles.values()],
-            shard=str(shard or ""),
-            has_rules=bool(rules),
-            batch=configuration.batch,
-            resends=configuration.resend_empty,
-        )
+    models = [candidate.model for candidate in candidates]
+    _check_together(settings, models, roles, tasks, rules, shard, home)
     return Resolved(
         worker=settings.worker,
         push=_bucket_folder(settings.push),
@@ -162,11 +135,53 @@ def resolve(settings: Settings, cluster: Cluster | None = None) -> Resolved:
     )
 
 
+def _check_together(
+    settings: Settings,
+    models: Sequence[Model],
+    roles: Mapping[str, Model],
+    tasks: Sequence[Task],
+    rules: Sequence[ModelRule],
+    shard: Shard | None,
+    home: Path,
+) -> None:
+    """Raise UsageError if models, tasks and settings do not fit each other, or lack an effect."""
+    configuration = settings.configuration
+    check_effects(
+        models,
+        roles,
+        tasks,
+        max_resident=configuration.max_resident,
+        prompt_format=configuration.format,
+        objects=settings.tasks,
+    )
+    check_sandbox(
+        settings.sandbox, [scorer for task in tasks for scorer in task.scorers]
+    )
+    all_models = [*models, *roles.values()]
+    if shard:
+        check_shard(
+            shard,
+            all_models,
+            tasks,
+            has_rules=bool(rules),
+            has_budget=bool(configuration.budget),
+            home=home,
+        )
+    if settings.worker:
+        check_worker(
+            all_models,
+            shard=str(shard or ""),
+            has_rules=bool(rules),
+            batch=configuration.batch,
+            resends=configuration.resend_empty,
+        )
+
+
 def _bucket_folder(address: str) -> BucketAddress | None:
     """Return the folder of a bucket; raise UsageError if it cannot be used. None for ""."""
     if not address:
         return None
-    folder = parse_bucket_address(address)
+    folder = parse_bucket_address(address, "FOLDER")
     Bucket(folder.bucket)  # raises now rather than after the work
     return folder
 

@@ -272,6 +272,7 @@ _PLACEMENT_HINTS = {
     ),
     "data_parallel_size": _COPIES_HINT,
     "num_processes": _COPIES_HINT,
+    "parallel": _COPIES_HINT,
     "tensor_parallel_size": (
         "-M device_map=auto spreads the layers over all devices; 'vllm-local' models have"
         " tensor parallelism."

@@ -8,6 +8,7 @@ devices=all                                                    one such process 
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -43,9 +44,9 @@ _DIFFERING = (
 )
 """Arguments that may differ for one endpoint: none that would change an answer."""
 _FORM = (
-    "replicas must be a number of processes for a local model, and for a remote one"
-    " addresses with commas between them or a list of mappings, each with what differs:"
-    " replicas=http://a:8000/v1,http://b:8000/v1"
+    "replicas must be addresses with commas between them, such as"
+    " replicas=http://a:8000/v1,http://b:8000/v1, or a list of mappings, each with what"
+    " differs"
 )
 
 Open = Callable[[str, Mapping[str, Any]], Model]
@@ -141,60 +142,107 @@ def open_replicated(
     replicas = common.pop("replicas", None)
     devices = common.pop("devices", None)
     per_replica = common.pop("devices_per_replica", None)
-    is_number = isinstance(replicas, int) and not isinstance(replicas, bool)
-    if replicas == "auto":
-        raise ConfigurationError(
-            "replicas=auto is not known: -M devices=all has a replica on each device."
-        )
-    if is_number or (replicas is None and (devices, per_replica) != (None, None)):
+    places_processes = devices is not None or per_replica is not None
+    if _is_count(replicas) or (replicas is None and places_processes):
         from evalwright.models.local.replica_layout import ReplicaSettings
 
         placing = ReplicaSettings(replicas, devices, per_replica)
         return _in_processes(name, common, placing, open_one, options)
-    if devices is not None or per_replica is not None:
-        raise ConfigurationError(
-            "devices is for models that are computed here, and replicas has addresses:"
-            " leave one of them out."
-        )
-    differ = arguments.flag("replicas_differ", common.pop("replicas_differ", None))
     if replicas is None:
         raise ConfigurationError(
             "replicas_differ has no effect without replicas: name them, or leave it"
             " out."
         )
+    _refuse_no_addresses(name, replicas, options)
+    if places_processes:
+        raise ConfigurationError(
+            f"{_device_argument(devices)} is for models that are computed here, and"
+            " replicas has addresses: leave one of them out."
+        )
+    differ = arguments.flag("replicas_differ", common.pop("replicas_differ", None))
+    endpoints = _open_endpoints(name, common, _list_endpoints(replicas), open_one)
+    has_address = "base_url" in common or _address(name)
+    model = open_one(name, common) if has_address else endpoints[0][1]
+    assert isinstance(model, RemoteModel)
+    return ReplicaPool(model, endpoints, differ=bool(differ))
+
+
+def _is_count(replicas: Any) -> bool:
+    return isinstance(replicas, int) and not isinstance(replicas, bool)
+
+
+def _device_argument(devices: Any) -> str:
+    """Return the name of the argument about devices that is set."""
+    return "devices_per_replica" if devices is None else "devices"
+
+
+def _refuse_no_addresses(name: str, replicas: Any, options: Sequence[str]) -> None:
+    """Raise ConfigurationError if `replicas` is no number, but the model has no servers."""
+    if not _is_computed_here(name, options):
+        return
+    has_devices = not {"device", "tensor_parallel_size"}.isdisjoint(options)
+    advice = " -M devices=all has one on each device." if has_devices else ""
+    raise ConfigurationError(
+        f"'{name}' is a model in this process, which has no addresses: replicas must be a"
+        f" number of processes, such as replicas=2, not {_as_typed(replicas)}.{advice}"
+    )
+
+
+def _is_computed_here(name: str, options: Sequence[str]) -> bool:
+    """Return whether the model is a backend of the package that has no server."""
+    has_server = not {"base_url", "api_key_env"}.isdisjoint(options)
+    return name.partition("/")[0] in BUILT_IN and not has_server
+
+
+def _as_typed(setting: Any) -> str:
+    """Return a setting as it is typed on the command line."""
+    if isinstance(setting, str):
+        return setting or "''"
+    return json.dumps(setting, ensure_ascii=False, default=str)
+
+
+def _list_endpoints(replicas: Any) -> list[dict[str, Any]]:
+    """Return what differs for each endpoint: its address, key, region and such.
+
+    Raises:
+        ConfigurationError: `replicas` is not as it must be, or two of them are the same.
+    """
     listed = replicas.split(",") if isinstance(replicas, str) else replicas
     if not isinstance(listed, list) or not listed:
-        raise ConfigurationError(f"{_FORM}; it is {replicas!r}.")
-    settings = [_settings(replica) for replica in listed]
-    endpoints: list[tuple[str, RemoteModel]] = []
-    for number, replica_settings in enumerate(settings, 1):
-        if replica_settings in settings[: number - 1]:
+        raise ConfigurationError(f"{_FORM}; it is {_as_typed(replicas)}.")
+    endpoints: list[dict[str, Any]] = []
+    for number, replica in enumerate(listed, 1):
+        settings = _settings(replica)
+        if settings in endpoints:
             raise ConfigurationError(
-                f"Replica {number} is the same as replica {settings.index(replica_settings) + 1}:"
+                f"Replica {number} is the same as replica {endpoints.index(settings) + 1}:"
                 " leave it out."
             )
-        if (
-            "base_url" in replica_settings
-            and "base_url" not in options
-            and name.partition("/")[0] in BUILT_IN
-        ):
-            raise ConfigurationError(
-                f"'{name}' is a model in this process, which has no addresses: {_FORM}."
-            )
+        endpoints.append(settings)
+    return endpoints
+
+
+def _open_endpoints(
+    name: str,
+    common: Mapping[str, Any],
+    endpoints: Sequence[Mapping[str, Any]],
+    open_one: Open,
+) -> list[tuple[str, RemoteModel]]:
+    """Open the model of each endpoint; return them with their labels."""
+    opened: list[tuple[str, RemoteModel]] = []
+    for number, settings in enumerate(endpoints, 1):
         endpoint = open_one(
-            _endpoint_name(name, replica_settings),
-            {**common, **_merge_settings(common, replica_settings)},
+            _endpoint_name(name, settings),
+            {**common, **_merge_settings(common, settings)},
         )
         if not isinstance(endpoint, RemoteModel):
             raise ConfigurationError(
-                f"'{name}' is a model in this process, which has no addresses: {_FORM}."
+                f"'{name}' is a model in this process, which has no addresses: leave out"
+                " replicas."
             )
         endpoint.name = name
-        endpoints.append((_label(replica_settings, number), endpoint))
-    placed = "base_url" in common or _address(name)
-    model = open_one(name, common) if placed else endpoints[0][1]
-    assert isinstance(model, RemoteModel)
-    return ReplicaPool(model, endpoints, differ=bool(differ))
+        opened.append((_label(settings, number), endpoint))
+    return opened
 
 
 def _in_processes(
@@ -219,7 +267,7 @@ def _in_processes(
             " leave it out."
         )
     if settings.devices is not None or settings.devices_per_replica is not None:
-        _require_local(name, open_one, common)
+        _require_local(name, _device_argument(settings.devices), open_one, common)
     available = list_devices(os.environ)
     layout = lay_out_replicas(
         name,
@@ -237,7 +285,10 @@ def _in_processes(
     common |= layout.model_arguments
     model = open_one(name, common)
     if not isinstance(model, LocalModel):
-        raise ConfigurationError(f"{_FORM}; it is {settings.replicas}.")
+        raise ConfigurationError(
+            f"replicas={settings.replicas} does not suit '{name}', which a server computes:"
+            f" {_FORM}."
+        )
     if name.partition("/")[0] not in BUILT_IN:
         raise ConfigurationError(
             "Only models of the package's own backends run in several processes:"
@@ -246,11 +297,13 @@ def _in_processes(
     return in_processes(model, common, layout, options)
 
 
-def _require_local(name: str, open_one: Open, common: Mapping[str, Any]) -> None:
-    """Raise ConfigurationError if a model with `devices` is not computed here."""
+def _require_local(
+    name: str, argument: str, open_one: Open, common: Mapping[str, Any]
+) -> None:
+    """Raise ConfigurationError if a model with an argument about devices is not computed here."""
     if not isinstance(open_one(name, common), LocalModel):
         raise ConfigurationError(
-            f"devices has no effect on '{name}', which a server computes. Leave it out;"
+            f"{argument} has no effect on '{name}', which a server computes. Leave it out;"
             " replicas=ADDRESS,ADDRESS names several servers."
         )
 
@@ -258,7 +311,7 @@ def _require_local(name: str, open_one: Open, common: Mapping[str, Any]) -> None
 def _settings(replica: Any) -> dict[str, Any]:
     settings = {"base_url": replica.strip()} if isinstance(replica, str) else replica
     if not isinstance(settings, Mapping) or settings.get("base_url") == "":
-        raise ConfigurationError(f"{_FORM}; one of them is {replica!r}.")
+        raise ConfigurationError(f"{_FORM}; one of them is {_as_typed(replica)}.")
     check_known("setting of a replica", settings, _DIFFERING)
     return dict(settings)
 

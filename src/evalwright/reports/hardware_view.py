@@ -69,17 +69,23 @@ def _model_setup(model: Mapping[str, Any]) -> list[str]:
 def _speed(hardware: Mapping[str, Any]) -> Iterator[str]:
     throughput = _section(hardware, "throughput")
     sample_rate = _number(hardware, "samples_per_second")
-    if throughput and sample_rate:
+    if sample_rate:
         yield _rate(sample_rate, "samples")
-    for key, words in (
-        ("answers", "requests"),
-        ("input_tokens", "input tokens"),
-        ("output_tokens", "output tokens"),
-    ):
-        if rate := _number(throughput, f"{key}_per_second"):
-            yield _rate(rate, words)
-    if not throughput and sample_rate:
-        yield f"{_rate(sample_rate, 'samples')}, no new answers"
+    rates = [
+        _rate(rate, words)
+        for key, words in (
+            ("answers", "requests"),
+            ("input_tokens", "input tokens"),
+            ("output_tokens", "output tokens"),
+        )
+        if (rate := _number(throughput, f"{key}_per_second"))
+    ]
+    if rates:
+        # Not of the whole run, as that of the samples is.
+        yield f"while the model worked {rates[0]}"
+        yield from rates[1:]
+    elif sample_rate:
+        yield "no new answers"
     if load := _number(hardware, "load_seconds"):
         yield f"loaded in {numbers.duration(load)}"
 

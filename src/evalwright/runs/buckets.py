@@ -112,8 +112,12 @@ def is_bucket_address(text: object) -> bool:
     return isinstance(text, str) and scheme_of(text).lower() == "s3"
 
 
-def parse_bucket_address(text: str) -> BucketAddress:
+def parse_bucket_address(text: str, form: str = "FOLDER/NAME") -> BucketAddress:
     """Parse `s3://BUCKET/KEY`.
+
+    Args:
+        text: the address.
+        form: what the key should be, for messages.
 
     Raises:
         ConfigurationError: it is no such address, has a login in it, or leads out of its folder.
@@ -125,23 +129,32 @@ def parse_bucket_address(text: str) -> BucketAddress:
             f"'{address}' had a login in it, which is not used: set AWS_ACCESS_KEY_ID and"
             " AWS_SECRET_ACCESS_KEY, or AWS_PROFILE."
         )
-    key = path.strip("/")
-    segments = key.split("/") if key else []
-    is_plain = all(segment not in ("", ".", "..") for segment in segments)
-    if (
-        not is_bucket_address(text)
-        or not _BUCKET_NAME.fullmatch(bucket)
-        or not is_plain
-        or not key.isprintable()
-        or "\\" in key
-        or len(key.encode("utf-8", "replace")) > MAX_KEY_BYTES
-    ):
+    problem = _address_problem(text, bucket, path.strip("/"))
+    if problem:
         raise ConfigurationError(
-            f"'{address}' is not an address in a bucket: write s3://BUCKET/FOLDER/NAME. A"
-            " bucket's name has 3 or more letters, digits, '.', '-' or '_', and no part is"
-            " empty, '.' or '..'."
+            f"'{address}' is not an address in a bucket: {problem}. Write"
+            f" s3://BUCKET/{form}."
         )
-    return BucketAddress(bucket, key)
+    return BucketAddress(bucket, path.strip("/"))
+
+
+def _address_problem(text: str, bucket: str, key: str) -> str:
+    """Say why a text is no address in a bucket; "" if it is one."""
+    if not is_bucket_address(text):
+        return "it does not begin with s3://"
+    if not _BUCKET_NAME.fullmatch(bucket):
+        return (
+            "a bucket's name has 3 or more letters, digits, '.', '-' or '_', which"
+            f" '{printable(mask(bucket))}' has not"
+        )
+    segments = key.split("/") if key else []
+    if any(segment in ("", ".", "..") for segment in segments):
+        return "no part of a path in a bucket is empty, '.' or '..'"
+    if not key.isprintable() or "\\" in key:
+        return "a path in a bucket has no control characters and no backslashes"
+    if len(key.encode("utf-8", "replace")) > MAX_KEY_BYTES:
+        return f"a path in a bucket has at most {MAX_KEY_BYTES:,} bytes"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,6 +461,7 @@ class Bucket:
 
 def _connect() -> Any:
     from botocore.config import Config
+    from botocore.exceptions import NoCredentialsError
     from botocore.session import Session
 
     session = Session()
@@ -456,10 +470,11 @@ def _connect() -> Any:
     if session.get_config_variable("max_attempts") is None:
         retries["total_max_attempts"] = MAX_ATTEMPTS
     credentials = session.get_credentials()
-    if credentials is not None:
-        frozen = credentials.get_frozen_credentials()
-        for secret in (frozen.secret_key, frozen.token):
-            remember(secret or "")
+    if credentials is None:
+        raise NoCredentialsError
+    frozen = credentials.get_frozen_credentials()
+    for secret in (frozen.secret_key, frozen.token):
+        remember(secret or "")
     # Newer checksums are unknown to many servers; what is read is checked by its SHA-256, and
     # what is written by its MD5.
     settings = Config(

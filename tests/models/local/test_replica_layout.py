@@ -110,7 +110,17 @@ def test_devices_of_each_replica(
         ({"devices": "cuda:7"}, {}, HF, "There are: cuda:0, cuda:1, cuda:2, cuda:3"),
         ({"devices": "cuda:1,1"}, {}, HF, "names cuda:1 twice"),
         ({"devices": "cpu"}, {}, HF, "-M device=cpu -M replicas=N"),
-        ({"devices": []}, {}, HF, "names no devices"),
+        ({"devices": []}, {}, HF, "devices=[] names no device."),
+        ({"devices": ""}, {}, HF, "devices='' names no device."),
+        ({"devices": True}, {}, HF, "devices=true names no device."),
+        ({"devices": -1}, {}, HF, "devices=-1 names no device."),
+        ({"devices": 1.5}, {}, HF, "devices=1.5 names no device."),
+        ({"devices": {"cuda": 0}}, {}, HF, 'devices={"cuda": 0} names no device.'),
+        ({"devices": "cuda:0,"}, {}, HF, "devices=cuda:0, has a place that names no device"),
+        ({"devices": [None, 1]}, {}, HF, "devices=[null, 1] has a place that names no device"),
+        ({"devices": "alle"}, {}, HF, "Did you mean 'all'?"),
+        ({"devices": "cuda"}, {}, HF, "devices=all uses all of them"),
+        ({"replicas": 2}, {"device": "mps"}, HF, "device=mps cannot be used: what torch can use here is cuda:0"),
         ({"devices": "all"}, {"device": "cuda:1"}, HF, "cannot both be given"),
         ({"devices": "all"}, {}, ONNX, "which computes on the CPU"),
         ({"devices": "all", "replicas": 2}, {}, HF, "-M devices=cuda:0,cuda:1"),
@@ -148,10 +158,25 @@ def test_without_accelerators() -> None:
     layout = lay_out(0, {"devices": "all", "replicas": 2})
     assert layout is not None
     assert layout.describe() == "2 replicas on the CPU, 4 cores each"
-    with pytest.raises(UsageError, match="No accelerator that torch can use"):
-        lay_out(0, {"devices": "cuda:0"})
+    more_than_cores = lay_out(0, {"replicas": 9})
+    assert more_than_cores is not None
+    assert more_than_cores.describe() == "9 replicas on the CPU, more than its 8 cores"
+    unusable = Devices("cpu", unusable_cards=2, build="2.13.0+cpu")
     with pytest.raises(ConfigurationError, match=r"2 cards .* \(2.13.0\+cpu\)"):
-        describe_missing("hf/m", Devices("cpu", unusable_cards=2, build="2.13.0+cpu"))
+        describe_missing("hf/m", unusable)
+    with pytest.raises(ConfigurationError, match=r"2 cards .* or leave out device\."):
+        lay_out(0, {"replicas": 2}, {"device": "cuda"}, available=unusable)
+
+
+@pytest.mark.parametrize("devices", ["cuda:0", "cuda:0,cuda:1", [0, 1], 1, "ALL"])
+def test_devices_of_a_machine_without_any(devices: Any) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        lay_out(0, {"devices": devices})
+    shown = "0,1" if isinstance(devices, list) else devices
+    assert str(refused.value) == (
+        f"devices={shown} cannot be used: no accelerator that torch can use is here. Leave"
+        " it out; -M replicas=N has N processes share the cores of the CPU."
+    )
 
 
 @pytest.mark.parametrize(

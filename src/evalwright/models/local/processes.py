@@ -58,6 +58,7 @@ class ProcessWorker:
         arguments: the arguments with which it is opened there.
         environment: variables that are added to those of this process.
         devices: its devices, for its name.
+        sharers: number of processes that share the machine's memory.
     """
 
     def __init__(
@@ -67,9 +68,14 @@ class ProcessWorker:
         arguments: Mapping[str, Any],
         environment: Mapping[str, str],
         devices: str = "",
+        sharers: int = 1,
     ) -> None:
         self._model = model
-        self._opening_message = {"name": model.name, "arguments": dict(arguments)}
+        self._opening_message = {
+            "name": model.name,
+            "arguments": dict(arguments),
+            "sharers": sharers,
+        }
         self._environment = dict(environment)
         self.name = f"process {number}" + (f" on {devices}" if devices else "")
         self._process: subprocess.Popen[str] | None = None
@@ -179,7 +185,14 @@ def in_processes(
         else {}
     )
     workers = [
-        ProcessWorker(number, model, {**threads, **arguments}, environment, devices)
+        ProcessWorker(
+            number,
+            model,
+            {**threads, **arguments},
+            environment,
+            devices,
+            sharers=len(layout.groups),
+        )
         for number, (environment, devices) in enumerate(
             zip(layout.environments, layout.names(), strict=True), 1
         )

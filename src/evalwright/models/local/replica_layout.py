@@ -11,16 +11,23 @@ only one of them is set, the other follows.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from evalwright.core.errors import ConfigurationError, UnknownName
 from evalwright.models import arguments as checks
-from evalwright.models.local.hardware.devices import Device, Devices
+from evalwright.models.local.hardware.devices import (
+    KNOWN_KINDS,
+    Device,
+    Devices,
+)
 
 MAX_REPLICAS = 128
 """Most processes of one machine: more are a mistake rather than a wish."""
+_NO_ACCELERATOR = "no accelerator that torch can use is here"
+_FORM = "Use devices=all, or names such as devices=cuda:0,cuda:2"
 _GIB = 2**30
 _DEVICE_BYTES = 6 * _GIB // 10
 """Memory that libraries take on every device beside the model."""
@@ -44,6 +51,8 @@ class ReplicaLayout:
         environments: for each replica the variables that show it only its devices.
         model_arguments: arguments of the model that follow from the layout.
         cores: the share of each replica in the cores.
+        all_cores: cores of all replicas together.
+        place: where replicas without devices of ours compute.
         narrowed_by: the setting that hides further devices; "" if there is none.
     """
 
@@ -51,6 +60,8 @@ class ReplicaLayout:
     environments: tuple[Mapping[str, str], ...]
     model_arguments: Mapping[str, Any]
     cores: int = 1
+    all_cores: float = 1
+    place: str = "the CPU"
     narrowed_by: str = ""
 
     def names(self) -> list[str]:
@@ -62,10 +73,16 @@ class ReplicaLayout:
         count = len(self.groups)
         subject = f"{count} replica{'s' * (count > 1)}"
         if not self.groups[0]:
-            share = f"{self.cores} core{'s' * (self.cores > 1)}"
-            return f"{subject} on the CPU, {share} each"
+            return f"{subject} on {self.place}, {self._describe_cores()}"
         within = f" (within {self.narrowed_by})" if self.narrowed_by else ""
         return f"{subject}: {', '.join(self.names())}{within}"
+
+    def _describe_cores(self) -> str:
+        count = len(self.groups)
+        if count > self.all_cores:
+            plural = "" if self.all_cores == 1 else "s"
+            return f"more than its {self.all_cores:g} core{plural}"
+        return f"{self.cores} core{'s' * (self.cores > 1)} each"
 
 
 def lay_out_replicas(
@@ -97,7 +114,9 @@ def lay_out_replicas(
     _check_arguments(name, arguments, settings, options)
     chosen = _choose_devices(arguments, settings.devices, options, available)
     if not chosen:
-        return _lay_out_on_cores(settings, replicas, per_replica, cores)
+        return _lay_out_on_cores(
+            settings, replicas, per_replica, cores, str(arguments.get("device"))
+        )
     size = _group_size(arguments, settings, chosen)
     _check_group(name, size, options, chosen)
     if settings.devices is not None:
@@ -113,6 +132,7 @@ def lay_out_replicas(
         environments=tuple(available.environment(group) for group in spread),
         model_arguments=_model_arguments(arguments, settings, options, available, size),
         cores=max(1, int(cores) // count),
+        all_cores=cores,
         narrowed_by=available.narrowed_by,
     )
 
@@ -122,8 +142,8 @@ def _checked_counts(settings: ReplicaSettings) -> tuple[int | None, int | None]:
     replicas = checks.whole_number("replicas", settings.replicas)
     if replicas is not None and replicas > MAX_REPLICAS:
         raise ConfigurationError(
-            f"replicas={replicas} processes are more than the {MAX_REPLICAS} that one"
-            " machine is given."
+            f"replicas={replicas} is more than the {MAX_REPLICAS} processes that a model"
+            " may have on one machine: use fewer."
         )
     per_replica = checks.whole_number(
         "devices_per_replica", settings.devices_per_replica
@@ -136,11 +156,12 @@ def _lay_out_on_cores(
     replicas: int | None,
     per_replica: int | None,
     cores: float,
+    device: str,
 ) -> ReplicaLayout | None:
     """Divide the cores among replicas; None for `devices=all`, which is one process."""
     if per_replica is not None:
         raise ConfigurationError(
-            f"devices_per_replica={per_replica} has no effect: {_nothing_here()}. Leave"
+            f"devices_per_replica={per_replica} has no effect: {_NO_ACCELERATOR}. Leave"
             " it out."
         )
     if replicas is None and settings.devices is not None:
@@ -152,6 +173,8 @@ def _lay_out_on_cores(
         environments=({"OMP_NUM_THREADS": str(share)},) * count,
         model_arguments={},
         cores=share,
+        all_cores=cores,
+        place="the CPU" if device in ("None", "auto", "cpu") else device,
     )
 
 
@@ -161,22 +184,23 @@ def describe_missing(name: str, available: Devices) -> str:
     Raises:
         ConfigurationError: the machine has cards for which torch was not built.
     """
+    _refuse_unusable_cards("devices", available)
+    return (
+        f"devices=all: {_NO_ACCELERATOR}, so '{name}' runs in one process on the CPU"
+        " (-M replicas=N has N processes share the cores)."
+    )
+
+
+def _refuse_unusable_cards(argument: str, available: Devices) -> None:
+    """Raise ConfigurationError if there are cards for which torch was not built."""
     cards = available.unusable_cards
     if cards:
         raise ConfigurationError(
             f"There {'is a card' if cards == 1 else f'are {cards} cards'} of NVIDIA here,"
             f" but the installed torch ({available.build or 'none'}) cannot use"
             f" {'it' if cards == 1 else 'them'}: install a build of torch for CUDA, or"
-            " leave out devices."
+            f" leave out {argument}."
         )
-    return (
-        f"devices=all: {_nothing_here()}, so '{name}' runs in one process on the CPU"
-        " (-M replicas=N has N processes share the cores)."
-    )
-
-
-def _nothing_here() -> str:
-    return "no accelerator that torch can use is here"
 
 
 def _check_arguments(
@@ -225,7 +249,9 @@ def _choose_devices(
         return ()
     kind, colon, _ = device.partition(":")
     if device != "auto" and kind != available.kind:
-        return ()  # the model itself says that it cannot be used
+        if kind in KNOWN_KINDS:
+            raise _no_such_device("device", device, available)
+        return ()  # the model itself says whether it can be used
     if not colon:
         return available.devices
     return _named_devices([device], available)
@@ -235,27 +261,26 @@ def _named_devices(devices: Any, available: Devices) -> tuple[Device, ...]:
     """Return the devices that `devices` names: "all", or a list of names or numbers."""
     if devices == "all":
         return available.devices
-    form = "Use devices=all, or names such as devices=cuda:0,cuda:2"
-    if isinstance(devices, int) or (isinstance(devices, str) and devices.isdecimal()):
+    names = _listed_names(devices)
+    if not names or "" in names:
+        problem = "has a place that names no device" if names[1:] else "names no device"
         raise ConfigurationError(
-            f"devices={devices} could be a number of devices or the number of one. For"
-            f" {devices} copies of the model use -M replicas={devices}, and for the device"
-            f" with this number -M devices={available.kind if available.devices else 'cuda'}"
-            f":{devices}."
+            f"devices={_text_of(devices) or repr('')} {problem}. {_FORM}."
         )
-    listed = devices.split(",") if isinstance(devices, str) else devices
-    if not isinstance(listed, Sequence) or not listed:
-        raise ConfigurationError(f"devices={devices!r} names no devices. {form}.")
-    by_name = {device.name: device for device in available.devices}
-    chosen: list[Device] = []
-    for entry in map(str, listed):
-        text = entry.strip()
-        device_name = f"{available.kind}:{text}" if text.isdecimal() else text
-        if device_name in ("cpu", "auto"):
+    for name in names:
+        if name in ("cpu", "auto"):
             raise ConfigurationError(
-                f"devices={text} is not an accelerator. {form}; on the CPU, -M device=cpu"
+                f"devices={name} is not an accelerator. {_FORM}; on the CPU, -M device=cpu"
                 " -M replicas=N has N processes share the cores."
             )
+    if not available.devices:
+        raise _no_such_device("devices", _text_of(devices), available)
+    if _is_one_number(devices):
+        raise _ambiguous_number(int(devices), available)
+    by_name = {device.name: device for device in available.devices}
+    chosen: list[Device] = []
+    for name in names:
+        device_name = f"{available.kind}:{name}" if name.isdecimal() else name
         if device_name not in by_name:
             raise _unknown_device(device_name, available)
         if by_name[device_name] in chosen:
@@ -267,11 +292,63 @@ def _named_devices(devices: Any, available: Devices) -> tuple[Device, ...]:
     return tuple(chosen)
 
 
+def _listed_names(devices: Any) -> list[str]:
+    """Split `devices` into names and numbers; those that cannot be any are empty."""
+    if _is_one_number(devices):
+        return [str(devices)]
+    listed = devices.split(",") if isinstance(devices, str) else devices
+    if not isinstance(listed, Sequence):
+        return []
+    return [
+        str(name).strip()
+        if isinstance(name, int | str) and not isinstance(name, bool)
+        else ""
+        for name in listed
+    ]
+
+
+def _is_one_number(devices: Any) -> bool:
+    if isinstance(devices, str):
+        return devices.isdecimal()
+    return isinstance(devices, int) and not isinstance(devices, bool) and devices >= 0
+
+
+def _ambiguous_number(number: int, available: Devices) -> ConfigurationError:
+    copies = (
+        f" For {number} copies of the model use -M replicas={number}." if number else ""
+    )
+    return ConfigurationError(
+        f"devices={number} could be a number of devices or the number of one.{copies} For"
+        f" the device with this number use -M devices={available.kind}:{number}."
+    )
+
+
+def _no_such_device(
+    argument: str, device: str, available: Devices
+) -> ConfigurationError:
+    """Return the error of a device on a machine that has none of its kind.
+
+    Raises:
+        ConfigurationError: the machine has cards for which torch was not built.
+    """
+    _refuse_unusable_cards(argument, available)
+    if available.devices:
+        names = ", ".join(device.name for device in available.devices)
+        return ConfigurationError(
+            f"{argument}={device} cannot be used: what torch can use here is {names}."
+        )
+    within = f" within {available.narrowed_by}" if available.narrowed_by else ""
+    return ConfigurationError(
+        f"{argument}={device} cannot be used: {_NO_ACCELERATOR}{within}. Leave it out; -M"
+        " replicas=N has N processes share the cores of the CPU."
+    )
+
+
 def _unknown_device(name: str, available: Devices) -> UnknownName:
     names = [device.name for device in available.devices]
     within = f" within {available.narrowed_by}" if available.narrowed_by else ""
-    hint = f"There are{within}: {', '.join(names)}." if names else f"{_nothing_here()}."
-    return UnknownName("device", name, names, hint[0].upper() + hint[1:])
+    hint = f"There are{within}: {', '.join(names)}. devices=all uses all of them."
+    return UnknownName("device", name, ["all", *names], hint)
 
 
 def _group_size(
@@ -365,7 +442,15 @@ def _check_all_used(
 
 
 def _text_of(devices: Any) -> str:
-    return devices if isinstance(devices, str) else ",".join(map(str, devices))
+    """Return `devices` as it is typed on the command line."""
+    if isinstance(devices, str):
+        return devices
+    is_plain = isinstance(devices, list | tuple) and all(
+        isinstance(name, str | int) and not isinstance(name, bool) for name in devices
+    )
+    if is_plain and devices:
+        return ",".join(map(str, devices))
+    return json.dumps(devices, default=str)
 
 
 def _model_arguments(

@@ -18,6 +18,7 @@ from queue import SimpleQueue
 from typing import IO, Any
 
 from evalwright.core.errors import Failure, reason_of
+from evalwright.models.local.hardware.machine import share_memory
 from evalwright.models.local.processes import request_from
 from evalwright.models.model_interface import LocalModel, answers_of
 from evalwright.models.registry import open_model
@@ -35,6 +36,7 @@ def main() -> None:
     threading.Thread(target=_read, args=(lines,), daemon=True).start()
     try:
         first = json.loads(lines.get())
+        share_memory(first["sharers"])
         model = open_model(first["name"], first["arguments"])
         assert isinstance(model, LocalModel)
         model.load()

@@ -58,6 +58,8 @@ from evalwright.tasks.safe_files import failing_as, place_of, read_file, write_b
 Source = Literal["embedded", "fetched", "live"]
 Progress = Callable[[str], None]
 """Receives a short description of what is being done now."""
+PackedRun = tuple[str, Run, RowKeys]
+"""A run with its key in the page and the keys of its rows."""
 
 TYPE = "application/x-evalwright"
 WARNING = "Warning"
@@ -168,48 +170,71 @@ def pack(
         RunError: Records cannot be read.
     """
     run_warnings: list[str] = []
-    packed_runs: list[tuple[str, Run, RowKeys]] = []
+    packed_runs: list[PackedRun] = []
     infos = []
     for number, run in enumerate(runs):
         key = str(number)
-        # The record of the run is checked here, before its samples are read.
-        info = run_info(key, run, 0)
         try:
-            row_keys, findings = _pack_samples(key, run, put, progress)
-            packed_runs.append((key, run, row_keys))
-            run_warnings += [f"{run.name}: {warning}" for warning in findings.warnings]
-            infos.append(_packed_info(info, findings, len(row_keys.keys)))
-            if with_images:
-                _put_images(key, run, put)
-            elif info["hasImages"]:
-                infos[-1] |= {"hasImages": False, "imagesMissing": WITHOUT_IMAGES}
-            with contextlib.suppress(
-                *([RunError] if findings.warnings else [])
-            ):  # The run's warnings say why it has no plots.
-                put(f"plots/{key}", plots_part(run))
+            packed_run, info, warnings = _pack_run(key, run, put, progress, with_images)
         except MALFORMED as error:
             raise RunError(
                 f"'{run.folder}' is not as records of runs are ({type(error).__name__}:"
                 f" {str(error)[:200]}). `evalwright runs check {run.name}` looks at it."
             ) from error
+        packed_runs.append(packed_run)
+        infos.append(info)
+        run_warnings += [f"{run.name}: {warning}" for warning in warnings]
     progress("the board")
     board = board_of([(key, run) for key, run, _ in packed_runs])
     if len(runs) <= MOST_PAIRED:
-        # The better ranked of two runs is A, as in the page's table, so that the sentences on their
-        # difference have the sign that the table shows.
-        ranked_keys = [row["run"] for row in board["rows"]] if board else []
-        packed_runs.sort(
-            key=lambda packed_run: (
-                ranked_keys.index(packed_run[0])
-                if packed_run[0] in ranked_keys
-                else len(ranked_keys)
-            )
-        )
-        for a, b in combinations(packed_runs, 2):
-            progress(f"{a[1].label} and {b[1].label} compared")
-            put(f"compare/{a[0]}/{b[0]}", comparison_part(a, b))
+        _pack_comparisons(packed_runs, board, put, progress)
     put("catalog", json_part(catalog(infos, board, title=title)))
     return run_warnings
+
+
+def _pack_run(
+    key: str, run: Run, put: Put, progress: Progress, with_images: bool
+) -> tuple[PackedRun, dict[str, Any], Sequence[str]]:
+    """Pack the samples, images and plots of a run.
+
+    Returns:
+        The run, its entry in the catalog, and warnings.
+    """
+    # The record of the run is checked here, before its samples are read.
+    info = run_info(key, run, 0)
+    row_keys, findings = _pack_samples(key, run, put, progress)
+    packed_info = _packed_info(info, findings, len(row_keys.keys))
+    if with_images:
+        _put_images(key, run, put)
+    elif info["hasImages"]:
+        packed_info |= {"hasImages": False, "imagesMissing": WITHOUT_IMAGES}
+    # The run's warnings say why it has no plots.
+    tolerated = (RunError,) if findings.warnings else ()
+    with contextlib.suppress(*tolerated):
+        put(f"plots/{key}", plots_part(run))
+    return (key, run, row_keys), packed_info, findings.warnings
+
+
+def _pack_comparisons(
+    packed_runs: Sequence[PackedRun],
+    board: Mapping[str, Any] | None,
+    put: Put,
+    progress: Progress,
+) -> None:
+    """Pack the comparison of every two runs.
+
+    The better ranked of two runs is A, as in the page's table, so that the sentences on their
+    difference have the sign that the table shows.
+    """
+    ranked_keys = [row["run"] for row in board["rows"]] if board else []
+
+    def rank(packed_run: PackedRun) -> int:
+        key = packed_run[0]
+        return ranked_keys.index(key) if key in ranked_keys else len(ranked_keys)
+
+    for a, b in combinations(sorted(packed_runs, key=rank), 2):
+        progress(f"{a[1].label} and {b[1].label} compared")
+        put(f"compare/{a[0]}/{b[0]}", comparison_part(a, b))
 
 
 def _packed_info(

@@ -10,15 +10,22 @@ from typing import Any
 
 import pytest
 
+from evalwright.core.requests import Generate
 from evalwright.models.local.answering import PairScore
+from evalwright.models.local.hardware import machine
+from evalwright.models.local.hf.transformers_model import TransformersModel
 from evalwright.models.local.tokens import Pair
+from support.local_models import engine_of
 from support.tiny_models import make_tiny_model
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
-from evalwright.models.local.hf import tree_scoring  # noqa: E402
-from evalwright.models.local.hf.batching import BatchRunner  # noqa: E402
+from evalwright.models.local.hf import packed_products, tree_scoring  # noqa: E402
+from evalwright.models.local.hf.batching import (  # noqa: E402
+    BatchRunner,
+    packed_budget,
+)
 from evalwright.models.local.hf.packed_products import (  # noqa: E402
     PackedProducts,
     are_supported,
@@ -129,6 +136,85 @@ def test_wrong_packed_products_are_given_up_alone(
     assert products.passes > 0
     assert not products.active
     assert scorer.describe()["attention"] == "cascade"
+
+
+class ForeignWeight(torch.Tensor):  # type: ignore[misc, name-defined]
+    """A weight as quantisation libraries have them: a tensor of its own kind, called float32."""
+
+    @staticmethod
+    def __new__(cls, whole: Any) -> Any:
+        weight = torch.Tensor._make_wrapper_subclass(
+            cls, whole.shape, dtype=torch.float32
+        )
+        weight.whole = whole
+        return weight
+
+    @classmethod
+    def __torch_dispatch__(
+        cls, operation: Any, types: Any, arguments: Any = (), keywords: Any = None
+    ) -> Any:
+        if operation is torch.ops.aten.detach.default:
+            return cls(arguments[0].whole)
+        plain = [
+            argument.whole if isinstance(argument, cls) else argument
+            for argument in arguments
+        ]
+        return operation(*plain, **(keywords or {}))
+
+
+@needs_packing
+def test_weights_of_another_kind_stay_as_they_are(
+    model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree_scoring, "_MIN_PACKED_TOKENS", 1)
+    foreign = model.model.layers[0].mlp.up_proj
+    weight = ForeignWeight(foreign.weight.detach())
+    foreign.weight = torch.nn.Parameter(weight, requires_grad=False)
+    scorer, plain, products = scorers(model)
+    assert_agree(scorer, plain, endings(model, 4))
+    assert products.passes > 0 and products.active
+    linear = [module for module in model.modules() if type(module) is torch.nn.Linear]
+    plain_bytes = sum(layer.weight.numel() * 4 for layer in linear)
+    head_bytes = model.lm_head.weight.nbytes  # which scoring does not pack
+    assert products.packed_bytes == plain_bytes - head_bytes - weight.numel() * 4
+
+
+@needs_packing
+def test_a_torch_that_cannot_pack_costs_no_answer(
+    model: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(layer: Any) -> Any:
+        return torch.ops.mkldnn._reorder_linear_weight(layer.weight, "other arguments")
+
+    monkeypatch.setattr(tree_scoring, "_MIN_PACKED_TOKENS", 1)
+    monkeypatch.setattr(packed_products, "_packed_forward", refuse)
+    scorer, plain, products = scorers(model)
+    assert_agree(scorer, plain, endings(model, 4))
+    assert not products.active and products.packed_bytes == 0
+    assert "without packed weights" in caplog.text
+
+
+@needs_packing
+def test_the_record_says_what_is_packed(tmp_path: Path) -> None:
+    folder = make_tiny_model(tmp_path / "llama", "llama", context=512)
+    model = TransformersModel(str(folder), device="cpu")
+    assert "packed_weight_bytes" not in model.describe()
+    list(model.answer_batch([Generate("Rivers", max_tokens=2)]))
+    packed_bytes = model.describe()["packed_weight_bytes"]
+    assert packed_bytes == engine_of(model)._products.packed_bytes > 0
+    model.unload()
+    assert model.describe()["packed_weight_bytes"] == packed_bytes
+
+
+def test_processes_of_one_model_share_the_memory_for_packing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(machine, "free_memory", lambda: 8 << 30)
+    assert packed_budget("cpu") == 2 << 30
+    monkeypatch.setattr(machine, "_sharers", 1)  # so that it is restored
+    machine.share_memory(4)
+    assert packed_budget("cpu") == 1 << 29
+    assert packed_budget("cpu", 1 << 30) == 1 << 28
 
 
 def test_a_pass_on_a_cpu_has_tokens_by_its_threads(

@@ -148,6 +148,11 @@ def test_the_fingerprint_follows_what_changes_answers(
         ({"add_bos": "maybe"}, ConfigurationError, "true or false"),
         ({"dtype": "int4"}, ConfigurationError, "dtype='int4' is not known"),
         ({"device": "tpu"}, ConfigurationError, "is not a device"),
+        (
+            {"device": "cuda:0,cuda:1"},
+            ConfigurationError,
+            "use -M devices=cuda:0,cuda:1",
+        ),
         ({"scoring": "fast"}, ConfigurationError, "must be one of auto, tree, plain"),
         ({"max_length": 4096}, ConfigurationError, "more than the 128 tokens"),
         ({"max_length": 0}, ConfigurationError, "whole number"),

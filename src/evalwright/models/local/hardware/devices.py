@@ -18,6 +18,11 @@ from pathlib import Path
 from evalwright.models.local.hardware import nvml
 from evalwright.models.local.hardware.machine import read_number, read_text
 
+KNOWN_KINDS = ("cuda", "mps")
+"""Kinds of accelerators that are not there if `list_devices` lists none.
+
+Of Intel's, a torch built from source does not say in its version that it can use them.
+"""
 _CUDA_DRIVER = "libcuda.so.1"
 
 

@@ -134,6 +134,21 @@ def free_memory(root: Path = Path("/")) -> int | None:
     return min([*rooms, *([available] if available is not None else [])], default=None)
 
 
+_sharers = 1
+
+
+def share_memory(processes: int) -> None:
+    """Note that this process is one of several alike, each of which takes memory."""
+    global _sharers
+    _sharers = processes
+
+
+def free_share() -> int | None:
+    """Bytes of the free memory that are for this process; None if unknown."""
+    free = free_memory()
+    return None if free is None else free // _sharers
+
+
 def peak_memory(root: Path = Path("/")) -> int | None:
     """Return the peak resident memory of this process in bytes; None if unknown."""
     peak = _kilobytes(root / "proc/self/status", "VmHWM")

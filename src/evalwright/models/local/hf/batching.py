@@ -270,7 +270,7 @@ def _usable_bytes(device: str, memory: int | None) -> int:
     free = (
         int(torch.cuda.mem_get_info(torch.device(device))[0])
         if _is_gpu(device)
-        else machine.free_memory()
+        else machine.free_share()
     )
     free = 4 << 30 if free is None else free
     return free if memory is None else min(memory, free)

@@ -32,6 +32,9 @@ from evalwright.models.local.hf.tree_forward import TreeForward
 from evalwright.models.local.hf.tree_scoring import TreeScorer, tokens_of_pass
 from evalwright.models.local.tokens import Pair, room_for_answer
 
+_UNLIMITED = 1 << 62
+"""Tokens of a batch that no budget limits."""
+
 
 class TransformersAnswering(Answering):
     """Answers requests with a loaded transformers model; see `Answering`.
@@ -64,65 +67,88 @@ class TransformersAnswering(Answering):
         model = loaded.model
         device = loaded.device
         rows = options.batch_size
-        scoring, writing = (
-            budget(model, device, options.memory)
-            for budget in (scoring_budget, generation_budget)
+        # Of an encoder and a decoder, all logits are read.
+        self._reader = (
+            None if loaded.start_tokens else LogitReader(model, device, checks)
+        )
+        self._checks = checks
+        self._name = name
+        self._reported_reasons = set[str]()
+        self._products = PackedProducts(
+            model, device, packed_budget(device, options.memory) if packs else 0
         )
         # A user who sets a batch size has measured it, so no budget of ours limits it.
-        most = 1 << 62 if rows is not None else scoring
-        reader: LogitReader | None = None
-        if loaded.start_tokens:
-            # All of the decoder's logits are read, so they exist at the same time: at most one
-            # gibibyte of them in float32.
+        writing = (
+            _UNLIMITED if rows else generation_budget(model, device, options.memory)
+        )
+        self._batcher: BatchRunner[Response | Failure] = BatchRunner(rows, writing)
+        self.scorer: PlainScorer | TreeScorer = self._make_scorer(options)
+
+    def _make_scorer(self, options: HfOptions) -> PlainScorer | TreeScorer:
+        """Make what computes log-likelihoods: a prefix tree if the model and `options` allow it.
+
+        Raises:
+            ModelError: the user wants a tree, and the model does not allow it.
+        """
+        plain = self._make_plain_scorer(options)
+        reader = self._reader
+        refusal = None
+        if reader is None:
+            refusal = "it has an encoder and a decoder"
+        elif self.loaded.spread:
+            refusal = "its parts are on several devices"
+        elif options.scoring != "plain":
+            return self._make_tree_scorer(options, reader, plain)
+        if refusal is not None:
+            if options.scoring == "tree":
+                raise ModelError(
+                    f"The model {self._name} cannot be scored by a prefix tree: {refusal}."
+                )
+            logger.info(
+                "%s: log-likelihoods are computed without a prefix tree, because %s.",
+                self._name,
+                refusal,
+            )
+        return plain
+
+    def _make_plain_scorer(self, options: HfOptions) -> PlainScorer:
+        """Make what computes the log-likelihoods of one input at a time."""
+        loaded = self.loaded
+        model = loaded.model
+        device = loaded.device
+        rows = options.batch_size
+        most = _UNLIMITED if rows is not None else self._scoring_budget(options)
+        if self._reader is None:
+            # The logits that are read exist at the same time: at most one gibibyte of them in
+            # float32.
             most = min(most, max(256, (1 << 28) // int(text_config(model).vocab_size)))
-        else:
-            reader = LogitReader(model, device, checks)
         batcher: BatchRunner[list[tuple[int, PairScore]]] = BatchRunner(rows, most)
-        plain = PlainScorer(
-            reader or SidesReader(model, device),
+        return PlainScorer(
+            self._reader or SidesReader(model, device),
             batcher,
             device,
             loaded.start_tokens[:1],
         )
-        packed_bytes = packed_budget(device, options.memory) if packs else 0
-        products = PackedProducts(model, device, packed_bytes)
-        self.scorer: PlainScorer | TreeScorer = plain
-        refusal = None
-        if reader is None:
-            refusal = "it has an encoder and a decoder"
-        elif loaded.spread:
-            refusal = "its parts are on several devices"
-        elif options.scoring != "plain":
-            self.scorer = TreeScorer(
-                TreeForward(model, reader, device, checks),
-                reader,
-                plain,
-                tokens=min(scoring, tokens_of_pass(device)),
-                rows=rows,
-                stored=stored_budget(device, options.memory),
-                name=name,
-                insist=options.scoring == "tree",
-                products=products,
-                checks=checks,
-            )
-        if refusal is not None:
-            if options.scoring == "tree":
-                raise ModelError(
-                    f"The model {name} cannot be scored by a prefix tree: {refusal}."
-                )
-            logger.info(
-                "%s: log-likelihoods are computed without a prefix tree, because %s.",
-                name,
-                refusal,
-            )
-        self._name = name
-        self._reported_reasons = set[str]()
-        self._batcher: BatchRunner[Response | Failure] = BatchRunner(
-            rows, 1 << 62 if rows else writing
+
+    def _make_tree_scorer(
+        self, options: HfOptions, reader: LogitReader, plain: PlainScorer
+    ) -> TreeScorer:
+        device = self.loaded.device
+        return TreeScorer(
+            TreeForward(self.loaded.model, reader, device, self._checks),
+            reader,
+            plain,
+            tokens=min(self._scoring_budget(options), tokens_of_pass(device)),
+            rows=options.batch_size,
+            stored=stored_budget(device, options.memory),
+            name=self._name,
+            insist=options.scoring == "tree",
+            products=self._products,
+            checks=self._checks,
         )
-        self._reader = reader
-        self._checks = checks
-        self._products = products
+
+    def _scoring_budget(self, options: HfOptions) -> int:
+        return scoring_budget(self.loaded.model, self.loaded.device, options.memory)
 
     @cached_property
     def decoder(self) -> GenerationLoop | None:
@@ -244,6 +270,11 @@ class TransformersAnswering(Answering):
         if isinstance(self.scorer, TreeScorer):
             return self.scorer.describe()
         return {"path": "encoder-decoder" if self.start_tokens else "plain"}
+
+    def describe_products(self) -> dict[str, Any]:
+        """Describe the weights that stand in memory a second time; nothing if none do."""
+        packed_bytes = self._products.packed_bytes
+        return {"packed_weight_bytes": packed_bytes} if packed_bytes else {}
 
 
 def _needs_own_batch(job: Job) -> bool:

@@ -8,6 +8,7 @@ and the output layer keep the model's number format.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -21,6 +22,9 @@ from evalwright.models.local.model_files import context_length, parameter_count
 GIB = 2**30
 DEFAULT_TEXT_TOKENS = 4096
 """The longest text, in tokens, to reserve memory for if there is no max_length."""
+
+_MIN_TEXT_TOKENS = 256
+"""Shorter texts than this many tokens are not proposed."""
 
 WEIGHT_OVERHEAD = 1.05
 """Weights take a little more than their bytes: alignment, buffers, the loader's own copies."""
@@ -202,28 +206,30 @@ def choose_fit(
             f" only as {fitting[0].quantisation} (about {_gib(fitting[0].need)}), and"
             " bitsandbytes is not installed: pip install 'evalwright[bitsandbytes]'."
         )
-    least = tried[-1]
+    raise ConfigurationError(_nothing_fits(name, size, machine, device, tried[-1]))
+
+
+def _nothing_fits(
+    name: str, size: Size, machine: Machine, device: str, smallest: Fit
+) -> str:
+    """Say that not even the smallest candidate fits, and what would."""
     problem = (
-        f"'{name}' does not fit: with {least.quantisation or least.dtype}, the smallest"
-        f" of what was tried, it needs about {_gib(least.need)}, and {_gib(free)} of"
-        f" memory are free on '{device}'."
+        f"'{name}' does not fit: with {smallest.quantisation or smallest.dtype}, the"
+        f" smallest of what was tried, it needs about {_gib(smallest.need)}, and"
+        f" {_gib(smallest.free)} of memory are free on '{device}'."
     )
     if (
         device != "cpu"
         and machine.free is not None
         and size.needs("bfloat16", None, "cpu") <= machine.free
     ):
-        raise ConfigurationError(
-            f"{problem} It would fit into main memory: device=cpu."
-        )
-    shorter = size.tokens - -(
-        -(least.need - free) // max(1, size.cache * _BYTES_BY_DTYPE[least.dtype])
-    )
-    if shorter >= 256:
-        raise ConfigurationError(
-            f"{problem} It would fit with shorter texts: max_length={shorter // 64 * 64}."
-        )
-    raise ConfigurationError(f"{problem} Use a smaller model.")
+        return f"{problem} It would fit into main memory: device=cpu."
+    token_bytes = max(1, size.cache * _BYTES_BY_DTYPE[smallest.dtype])
+    missing_tokens = math.ceil((smallest.need - smallest.free) / token_bytes)
+    shorter = size.tokens - missing_tokens
+    if shorter >= _MIN_TEXT_TOKENS:
+        return f"{problem} It would fit with shorter texts: max_length={shorter // 64 * 64}."
+    return f"{problem} Use a smaller model."
 
 
 def _candidates(

@@ -167,6 +167,11 @@ def resolve_device(device: str) -> str:
     """Resolve "auto" to a usable CUDA or ROCm GPU, or else the CPU, without importing torch."""
     if device == "auto":
         return "cuda" if _has_gpu() else "cpu"
+    if device == "all" or "," in device:
+        raise ConfigurationError(
+            f"device={device} would be several devices: use -M devices={device}, which has"
+            " a copy of the model on each."
+        )
     if not re.fullmatch(r"(cpu|cuda|mps|xpu|npu|hpu)(:\d+)?", device):
         raise ConfigurationError(
             f"device={device!r} is not a device: use 'auto', 'cpu', 'cuda', 'cuda:1' or"

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from evalwright.models.local.hf.batching import Tensor, is_out_of_memory
+from evalwright.models.local.hf.quiet import logger
 from evalwright.models.local.hf.reading import has_hooks
 
 _X86 = ("x86_64", "AMD64", "amd64")
@@ -29,7 +30,8 @@ class PackedProducts:
     """The linear layers of a model with packed weights, which take as much memory again.
 
     They are packed when they are first used: the output head apart from the layers, because scoring
-    reads it in blocks. `active` says whether they are used at all.
+    reads it in blocks. `active` says whether they are used at all. Weights that change afterwards
+    are not seen: a loaded model's do not, as adapters are merged into them before.
 
     Args:
         model: the transformers model.
@@ -46,6 +48,15 @@ class PackedProducts:
         self._forwards: dict[int, Callable[[Tensor], Tensor]] = {}
         self.active = (
             device == "cpu" and needed <= budget and bool(layers) and are_supported()
+        )
+
+    @property
+    def packed_bytes(self) -> int:
+        """Bytes of the weights that are packed now."""
+        return sum(
+            layer.weight.nbytes
+            for layer in (*self._body, *self._head)
+            if id(layer) in self._forwards
         )
 
     def close(self) -> None:
@@ -74,14 +85,21 @@ class PackedProducts:
                 layer.__dict__.pop("forward", None)
 
     def _pack(self, layers: Sequence[Any]) -> None:
-        """Pack what is not packed yet; if memory runs out, go on without."""
+        """Pack what is not packed yet; if that fails, go on without.
+
+        The operations are none that torch promises to keep.
+        """
         try:
             for layer in layers:
                 if id(layer) not in self._forwards:
                     self._forwards[id(layer)] = _packed_forward(layer)
         except Exception as error:
             if not is_out_of_memory(error):
-                raise
+                logger.warning(
+                    "Products are computed without packed weights: %s: %s",
+                    type(error).__name__,
+                    error,
+                )
             self.close()
 
 
@@ -91,6 +109,8 @@ def _is_plain_linear(module: Any) -> bool:
         type(module) is torch.nn.Linear
         and not has_hooks(module)
         and "forward" not in module.__dict__
+        # Quantised weights are tensors of their own kind, which may call themselves float32.
+        and type(module.weight) is torch.nn.Parameter
         and module.weight.dtype == torch.float32
         and module.weight.device.type == "cpu"
     )

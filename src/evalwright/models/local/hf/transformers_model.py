@@ -338,12 +338,18 @@ class TransformersModel(LocalModel):
             ),
             "chat_template": self._has_template,
             **self._template(),
-            "scoring": (
-                self._engine.describe_scoring()
-                if self._engine
-                else {"path": self.options.scoring}
-            ),
+            "scoring": {"path": self.options.scoring},
             **self._loaded_facts,
+            **self._engine_facts(),
+        }
+
+    def _engine_facts(self) -> dict[str, Any]:
+        """Describe how the loaded model computes; nothing if it is not loaded."""
+        if self._engine is None:
+            return {}
+        return {
+            "scoring": self._engine.describe_scoring(),
+            **self._engine.describe_products(),
         }
 
     def _template(self) -> dict[str, Any]:
@@ -544,7 +550,7 @@ class TransformersModel(LocalModel):
         if self._engine is not None:
             from evalwright.models.local.hf.batching import free_memory
 
-            self._loaded_facts["scoring"] = self._engine.describe_scoring()
+            self._loaded_facts |= self._engine_facts()
             self._engine = None
             free_memory()
 
