@@ -13,7 +13,7 @@ import os
 import pkgutil
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from evalwright.core.errors import (
 )
 from evalwright.core.file_hashes import hash_file
 from evalwright.core.private import check_ordinary, home_folder, private_folder
-from evalwright.tasks.datasets.formats import read_rows
+from evalwright.tasks.datasets.formats import read_lines
 from evalwright.tasks.datasets.hub import hub_libraries, not_here
 from evalwright.tasks.datasets.jsonl_rows import Row, as_json
 from evalwright.tasks.safe_files import failing_as, write_text
@@ -55,11 +55,11 @@ def copy_of_file(path: Path, kind: str, key: str | None) -> Path:
     """
     name = f"{path.stem[:40]}-{_hash_of_file(path, kind, key or '')}.jsonl"
     label = shown_path(path)
-    most = max(MOST_BYTES, MOST_TIMES * path.stat().st_size)
-    return _copy_of_rows(
+    return _make_copy(
         name,
-        lambda: ((f"{label}, row {n:,}", row) for n, row in read_rows(path, kind, key)),
-        most,
+        lambda: read_lines(path, kind, key),
+        lambda number: f"{label}, row {number:,}",
+        max(MOST_BYTES, MOST_TIMES * path.stat().st_size),
     )
 
 
@@ -126,7 +126,9 @@ def file_of_hub(repository: str, revision: str, name: str) -> Path:
     return Path(cached)
 
 
-def copy_of_made(kind: str, recipe: Any, rows: Any) -> Path:
+def copy_of_made(
+    kind: str, recipe: Any, rows: Callable[[], Iterable[tuple[str, Row]]]
+) -> Path:
     """Return the JSONL file of generated rows, which `recipe` describes completely as JSON."""
     key = json.dumps([recipe, _VERSION, __version__], sort_keys=True).encode()
     return _copy_of_rows(
@@ -169,7 +171,36 @@ def first_fetched(repository: str) -> str:
     return str(revisions[repository])
 
 
-def _copy_of_rows(name: str, rows: Any, most: float = math.inf) -> Path:
+def _copy_of_rows(
+    name: str,
+    rows: Callable[[], Iterable[tuple[str, Row]]],
+    most_bytes: float = math.inf,
+) -> Path:
+    """Return the copy of rows that are yielded with the place that errors name."""
+    place = ""
+
+    def lines() -> Iterator[tuple[int, bytes]]:
+        nonlocal place
+        for number, (place, row) in enumerate(rows(), 1):
+            yield number, as_json(row, place)
+
+    return _make_copy(name, lines, lambda number: place, most_bytes)
+
+
+def _make_copy(
+    name: str,
+    lines: Callable[[], Iterable[tuple[int, bytes]]],
+    place: Callable[[int], str],
+    most_bytes: float,
+) -> Path:
+    """Return the copy with a name; the first time, it is written.
+
+    Args:
+        name: name of the file.
+        lines: yields its lines, each with the number of its row.
+        place: returns where a row is, for errors.
+        most_bytes: most bytes that it may have.
+    """
     folder = home_folder() / "datasets"
     path = folder / name
     if path.exists():
@@ -185,12 +216,12 @@ def _copy_of_rows(name: str, rows: Any, most: float = math.inf) -> Path:
     try:
         with os.fdopen(handle, "wb") as file:
             written = 0
-            for where, row in rows():
-                written += file.write(as_json(row, where))
-                if written > most:
+            for number, line in lines():
+                written += file.write(line)
+                if written > most_bytes:
                     raise DatasetError(
-                        f"{where}: the data so far are larger than {most:,} bytes, far"
-                        " more than their file."
+                        f"{place(number)}: the data so far are larger than"
+                        f" {most_bytes:,} bytes, far more than their file."
                     )
         Path(partial).replace(path)
     except OSError as error:
