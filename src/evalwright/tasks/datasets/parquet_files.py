@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from json.encoder import encode_basestring
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,7 @@ def parquet_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """
     number = 0
     for columns in _column_batches(path):
-        names = [encode_basestring(name).replace("%", "%%") for name in columns]
-        template = "{" + ", ".join(f"{name}: %s" for name in names) + "}\n"
+        names = [f"{encode_basestring(name)}: " for name in columns]
         try:
             encoded_columns = [encode_cells(cells) for cells in columns.values()]
         except (TypeError, ValueError):  # of which row, says `as_json`
@@ -63,7 +63,8 @@ def parquet_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             continue
         for encoded_cells in zip(*encoded_columns, strict=True):
             number += 1
-            yield number, (template % encoded_cells).encode()
+            members = ", ".join(map(add, names, encoded_cells))
+            yield number, f"{{{members}}}\n".encode()
 
 
 def _column_batches(path: Path) -> Iterator[dict[str, list[Any]]]:

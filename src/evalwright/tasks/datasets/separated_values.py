@@ -14,7 +14,7 @@ from typing import IO
 
 from evalwright.core.errors import DatasetError
 from evalwright.core.private import LONGEST_LINE, lines_of
-from evalwright.tasks.datasets.jsonl_rows import ESCAPED, Row
+from evalwright.tasks.datasets.jsonl_rows import Row, has_escapes
 from evalwright.tasks.datasets.missing_headers import missing_header_hint
 from evalwright.tasks.templates import other_separator
 from evalwright.tasks.yaml_files import shown_path
@@ -52,18 +52,24 @@ def separated_lines(path: Path, delimiter: str) -> Iterator[tuple[int, bytes]]:
         DatasetError: the file is broken; the message has the row.
     """
     table = _Table(path, delimiter)
-    quoted = encoded = ""
+    pieces: list[str] = []
     for cells in table.cells():
-        if not encoded:
-            names = [encode_basestring(name) for name in table.columns]
-            names = [name.replace("%", "%%") for name in names]
-            quoted = "{" + ", ".join(f'{name}: "%s"' for name in names) + "}\n"
-            encoded = "{" + ", ".join(f"{name}: %s" for name in names) + "}\n"
-        if ESCAPED.search("".join(cells)) is None:
-            line = quoted % tuple(cells)
-        else:
-            line = encoded % tuple(map(encode_basestring, cells))
-        yield table.row_number, line.encode()
+        if not pieces:
+            pieces = _pieces_of_line(table.columns)
+        if has_escapes("".join(cells)):
+            # Without the quotes around them, which are in the pieces already.
+            cells = [encode_basestring(cell)[1:-1] for cell in cells]
+        pieces[1::2] = cells
+        yield table.row_number, "".join(pieces).encode()
+
+
+def _pieces_of_line(columns: list[str]) -> list[str]:
+    """Return what is before, between and behind the cells of a line, with room for these."""
+    names = [encode_basestring(name) for name in columns]
+    pieces = ["{" + names[0] + ': "']
+    for name in names[1:]:
+        pieces += ["", f'", {name}: "']
+    return [*pieces, "", '"}\n']
 
 
 class _Table:
