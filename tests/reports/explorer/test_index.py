@@ -17,6 +17,7 @@ import pytest
 
 from evalwright.core.private import cache_folder, config_folder
 from evalwright.core.samples import Score
+from evalwright.core.sealed_files import KEY_FILE
 from evalwright.reports.explorer import following, index
 from evalwright.reports.explorer.following import FollowedRun
 from evalwright.reports.explorer.page import pack, write_page
@@ -24,7 +25,6 @@ from evalwright.reports.explorer.parts import Samples, unpack_part
 from evalwright.runs import score_tables
 from evalwright.runs.confirmed import confirm
 from evalwright.runs.reader import Run, open_run
-from evalwright.runs.sealed import KEY_FILE
 from support.runs import Scores, edited, make_run, rewrite
 
 Shown = dict[str, object]
@@ -339,15 +339,6 @@ def test_an_interrupted_opening_leaves_nothing_behind(run: Run) -> None:
         following_run._open_samples(following_run.run)
         assert list((cache_folder() / "scores").glob(".*.tmp"))
     assert not list((cache_folder() / "scores").iterdir())
-
-
-def test_what_a_killed_process_left_is_removed(run: Run) -> None:
-    folder = cache_folder() / "scores"
-    folder.mkdir(parents=True)
-    (folder / f".x{index.ENDING}.999999999.0.tmp").write_bytes(b"half")
-    with followed(run.folder):
-        pass
-    assert not list(folder.glob(".*"))
 
 
 def test_indexes_are_bounded(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

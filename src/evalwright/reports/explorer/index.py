@@ -4,10 +4,10 @@ It holds the packed columns and previews of `parts.Samples` as they are sent, th
 block of records in `samples.jsonl`, and the findings of the check of the run's numbers. The
 records themselves are read from the run when they are looked at.
 
-An index is a sealed file beside the tables of scores (`runs.sealed`). Its name has the SHA-256
-of the samples, which is computed again before the index is used, and a hash of everything else
-that it depends on. So an index of other samples, of a changed `run.json`, or of another version
-is not opened, and one that somebody else made is not believed. Deleting it loses nothing.
+An index is a sealed file (`core.sealed_files`) beside the tables of scores. Its name has the
+SHA-256 of the samples, which is computed again before the index is used, and a hash of everything
+else that it depends on. So an index of other samples, of a changed `run.json`, or of another
+version is not opened, and one that somebody else made is not believed. Deleting it loses nothing.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any
 from evalwright._version import __version__
 from evalwright.analysis.run_checks import RecordFaults
 from evalwright.core.errors import RunError
+from evalwright.core.sealed_files import SealBroken, SealedFile, SealedWriter
 from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import is_known
 from evalwright.reports.explorer.parts import (
@@ -40,15 +41,7 @@ from evalwright.reports.explorer.parts import (
 )
 from evalwright.reports.explorer.plots import plots_of
 from evalwright.runs.reader import Run
-from evalwright.runs.sealed import (
-    SealBroken,
-    SealedFile,
-    SealedWriter,
-    open_sealed,
-    read_sealed,
-    trim_sealed,
-    write_sealed,
-)
+from evalwright.runs.sealed import SCORES
 from evalwright.tasks.dialects import dialect_of
 from evalwright.tasks.safe_files import failing_as
 
@@ -129,7 +122,7 @@ class PartStore:
         self._writer: SealedWriter | None = None
         if name is not None:
             with suppress(OSError, RuntimeError):
-                self._writer = SealedWriter(name)
+                self._writer = SealedWriter(SCORES, name)
 
     @property
     def is_written(self) -> bool:
@@ -182,7 +175,7 @@ class PartStore:
         except OSError:
             self._move_to_memory()
         else:
-            trim_sealed(ENDING, MOST_INDEX_BYTES)
+            SCORES.trim(ENDING, MOST_INDEX_BYTES)
 
     def close(self) -> None:
         """Close the index, and remove it if it was not kept."""
@@ -265,7 +258,7 @@ def open_index(name: str) -> RunIndex | None:
         IndexDamaged: There is one, but it is not as it was written, or another user's.
     """
     try:
-        file = open_sealed(name)
+        file = SCORES.open(name)
     except SealBroken as error:
         raise IndexDamaged(name) from error
     if file is None:
@@ -337,8 +330,8 @@ def plots_part(run: Run) -> bytes:
     if not is_indexed(_record_bytes(run)):
         return json_part(plots_of(run))
     name = index_name(run, run.verify(), PLOTS_ENDING)
-    content = read_sealed(name)
+    content = SCORES.read(name)
     if content is None:
         content = json_part(plots_of(run))
-        write_sealed(name, content)
+        SCORES.write(name, content)
     return content
