@@ -1,11 +1,13 @@
 """JSONL copies of data in other formats, made once under `$EVALWRIGHT_HOME/datasets`.
 
 A file's copy is named by the hash of its content; the copy of a hub dataset by its id, revision,
-configuration and split, so a later run needs neither the network nor the library.
+configuration and split, so a later run needs neither the network nor the library. Which copies
+count and how long they stay, says `kept_copies`.
 """
 
 from __future__ import annotations
 
+import filecmp
 import hashlib
 import json
 import math
@@ -31,6 +33,13 @@ from evalwright.core.private import check_ordinary, home_folder, private_folder
 from evalwright.tasks.datasets.formats import read_lines
 from evalwright.tasks.datasets.hub import hub_libraries, not_here
 from evalwright.tasks.datasets.jsonl_rows import Row, as_json
+from evalwright.tasks.datasets.kept_copies import (
+    HUB_PREFIX,
+    PARTIAL_PREFIX,
+    is_own_copy,
+    note_own_copy,
+    sweep_copies,
+)
 from evalwright.tasks.safe_files import failing_as, write_text
 from evalwright.tasks.yaml_files import shown_path
 
@@ -88,7 +97,7 @@ def copy_of_hub(repository: str, revision: str, config: str | None, split: str) 
         r"[^A-Za-z0-9_.-]+", "--", f"{repository}-{config or 'default'}-{split}"
     )[:80]
     return _copy_of_rows(
-        f"hub-{name}-{digest}.jsonl",
+        f"{HUB_PREFIX}{name}-{digest}.jsonl",
         lambda: _hub_rows(repository, revision, config, split),
     )
 
@@ -203,16 +212,19 @@ def _make_copy(
     """
     folder = home_folder() / "datasets"
     path = folder / name
-    if path.exists():
+    if path.exists() and (name.startswith(HUB_PREFIX) or is_own_copy(path)):
         return path
+    if path.exists() and not os.access(folder, os.W_OK):
+        return path  # a home that was prepared by an administrator, and named by the user
     try:
         private_folder(folder)
-        handle, partial = tempfile.mkstemp(dir=folder, prefix=".partial-")
+        handle, partial_name = tempfile.mkstemp(dir=folder, prefix=PARTIAL_PREFIX)
     except OSError as error:
         raise ConfigurationError(
             f"The folder '{folder}' for copies of data cannot be written:"
             f" {error.strerror}. Set EVALWRIGHT_HOME to a folder that can."
         ) from None
+    partial = Path(partial_name)
     try:
         with os.fdopen(handle, "wb") as file:
             written = 0
@@ -223,13 +235,17 @@ def _make_copy(
                         f"{place(number)}: the data so far are larger than"
                         f" {most_bytes:,} bytes, far more than their file."
                     )
-        Path(partial).replace(path)
+        # Processes that read a right copy keep it.
+        if not (path.is_file() and filecmp.cmp(partial, path, shallow=False)):
+            partial.replace(path)
+        note_own_copy(path)
     except OSError as error:
         raise ConfigurationError(
             f"Writing a copy of data to '{folder}' failed: {error.strerror}."
         ) from None
     finally:
-        Path(partial).unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
+    sweep_copies(folder)
     return path
 
 

@@ -33,6 +33,7 @@ from evalwright.core.file_hashes import (
     write_back,
 )
 from evalwright.core.private import LONGEST_LINE
+from evalwright.tasks.datasets.kept_copies import hold_copy
 from evalwright.tasks.safe_files import failing_as
 from evalwright.tasks.yaml_files import kind_of, shown_path
 
@@ -103,6 +104,8 @@ class FileSource:
         """
         if self._handle is None:
             self._handle = self._open()
+            if self.is_copy:
+                hold_copy(self._handle)
             if self._stamp not in (None, _stamp(self._handle)):
                 raise DatasetError(
                     f"{self.label}: the file changed during the run; run again."

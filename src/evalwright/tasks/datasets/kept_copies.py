@@ -1,0 +1,110 @@
+"""Which copies of data files were made by this user, and which are removed again.
+
+A copy decides what is asked, so one that came with somebody else's `.evalwright` must not count: a
+sealed note has the state of each copy that was written or compared here. Copies that were not used
+for long are removed when another one is made, but for those that a process reads. They can be made
+again from their files; copies of hub datasets cannot without the hub, and stay.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from evalwright.core.file_hashes import file_state
+from evalwright.core.notes import read_note, write_note
+
+try:
+    import fcntl
+except ImportError:  # Windows, where an open file cannot be removed
+    fcntl = None  # type: ignore[assignment]
+
+HUB_PREFIX = "hub-"
+"""The names of copies of hub datasets begin with it."""
+PARTIAL_PREFIX = ".partial-"
+"""The names of copies that are being written begin with it."""
+UNUSED_DAYS = 60
+"""A copy that was not used for so long is removed."""
+ABANDONED_DAYS = 7
+"""A partial copy of this age is removed."""
+MAX_BYTES = 1 << 36
+"""Most bytes of all copies that can be made again; the least recently used ones are removed."""
+USE_MARKED_DAYS = 7
+"""A copy's last use is set anew once it is so long ago."""
+_DAY_SECONDS = 86_400
+_NOTES = "copies"
+
+
+def is_own_copy(path: Path) -> bool:
+    """Tell whether a copy is as it was when this user made or compared it, and mark its use."""
+    if read_note(_NOTES, path.name, file_state(path)) is not True:
+        return False
+    if time.time() - _last_use(path.stat()) > USE_MARKED_DAYS * _DAY_SECONDS:
+        note_own_copy(path)
+    return True
+
+
+def note_own_copy(path: Path) -> None:
+    """Note that a copy is right as it is, and mark its use."""
+    with suppress(OSError):  # another user's file
+        # Only the time of the last access: that of the last change tells readers of a change.
+        modified_ns = path.stat().st_mtime_ns
+        os.utime(path, ns=(max(time.time_ns(), modified_ns), modified_ns))
+    write_note(_NOTES, path.name, file_state(path), True)
+
+
+def hold_copy(handle: int) -> None:
+    """Keep a copy from being removed while a descriptor of it is open."""
+    if fcntl is not None:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+
+
+def sweep_copies(folder: Path) -> None:
+    """Remove copies that were not used for long or are too much, and abandoned partial ones.
+
+    Args:
+        folder: the folder of copies.
+    """
+    now = time.time()
+    states: dict[Path, os.stat_result] = {}
+    with suppress(OSError):
+        for path in folder.iterdir():
+            with suppress(OSError):  # another process has just removed it
+                states[path] = path.lstat()
+    last_uses: dict[Path, float] = {}
+    for path, state in states.items():
+        age_days = (now - state.st_mtime) / _DAY_SECONDS
+        if path.name.startswith(PARTIAL_PREFIX) and age_days > ABANDONED_DAYS:
+            _remove(path)
+        if _can_be_made_again(path, state):
+            last_uses[path] = _last_use(state)
+    n_bytes = 0
+    for path in sorted(last_uses, key=last_uses.__getitem__, reverse=True):
+        n_bytes += states[path].st_size
+        unused_days = (now - last_uses[path]) / _DAY_SECONDS
+        if unused_days > UNUSED_DAYS or (n_bytes > MAX_BYTES and unused_days > 1):
+            _remove(path)
+
+
+def _can_be_made_again(path: Path, state: os.stat_result) -> bool:
+    return (
+        path.suffix == ".jsonl"
+        and not path.name.startswith((".", HUB_PREFIX))
+        and stat.S_ISREG(state.st_mode)
+    )
+
+
+def _last_use(state: os.stat_result) -> float:
+    return max(state.st_atime, state.st_mtime)
+
+
+def _remove(path: Path) -> None:
+    """Remove a copy unless a process holds it."""
+    with suppress(OSError), path.open("r+b") as file:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink(missing_ok=True)
