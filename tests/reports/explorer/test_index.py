@@ -388,3 +388,15 @@ def test_hostile_texts_are_served_as_they_would_be_written(
     order, *lines = block.split(b"\n")
     answers = [json.loads(lines[row])["answer"] for row in json.loads(order)]
     assert answers == [f"\x01e{texts[0]}", *texts[1:]]
+
+
+def test_a_page_that_is_written_says_that_an_index_is_made_again(run: Run) -> None:
+    def warnings() -> list[str]:
+        parts: dict[str, bytes] = {}
+        return pack([run], parts.__setitem__, "x", lambda _: None)
+
+    assert warnings() == []
+    (path,) = index_files()
+    flip(path, 40)
+    assert warnings() == [index.damage_note("a")]
+    assert warnings() == []

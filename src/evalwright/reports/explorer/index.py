@@ -39,7 +39,11 @@ from evalwright.reports.explorer.parts import (
     page_index,
     unpack_part,
 )
-from evalwright.reports.explorer.plots import plots_of
+from evalwright.reports.explorer.plots import (
+    describe_label_sets,
+    plots_of,
+    read_label_sets,
+)
 from evalwright.runs.reader import Run
 from evalwright.runs.sealed import SCORES
 from evalwright.tasks.dialects import dialect_of
@@ -49,6 +53,7 @@ FORMAT = 1
 """Version of the index; those of another version are not opened."""
 ENDING = ".explorer"
 PLOTS_ENDING = ".plots"
+LABELS_ENDING = ".labels"
 PROGRESS_EVERY = 2000
 LEAST_RECORD_BYTES = 4 << 20
 """Size of records from which on an index is kept; smaller ones are read again as quickly."""
@@ -248,6 +253,14 @@ class RunIndex:
         self._file.close()
 
 
+def damage_note(run_name: str) -> str:
+    """Say that the index of a run cannot be used."""
+    return (
+        f"The index of '{run_name}' is damaged or belongs to another user; it is made"
+        " again."
+    )
+
+
 def open_index(name: str) -> RunIndex | None:
     """Open the index of a run; None where there is none.
 
@@ -270,7 +283,9 @@ def open_index(name: str) -> RunIndex | None:
         raise IndexDamaged(name) from error
 
 
-def index_of(run: Run, progress: Callable[[int], None]) -> RunIndex | None:
+def index_of(
+    run: Run, progress: Callable[[int], None], report: Callable[[str], None]
+) -> RunIndex | None:
     """Open a run's index, which is made first where there is none.
 
     It belongs to the samples that `run.json` records; whether the file has these, shows whoever
@@ -279,6 +294,7 @@ def index_of(run: Run, progress: Callable[[int], None]) -> RunIndex | None:
     Args:
         run: A finished run.
         progress: Receives the number of samples that were read.
+        report: Receives a sentence if there was an index that could not be used.
 
     Returns:
         None for a small run, one whose record has no hash, or where no index can be kept.
@@ -290,10 +306,12 @@ def index_of(run: Run, progress: Callable[[int], None]) -> RunIndex | None:
     if not recorded or not is_indexed(_record_bytes(run)):
         return None
     name = index_name(run, str(recorded))
-    with suppress(IndexDamaged):
+    try:
         index = open_index(name)
         if index is not None:
             return index
+    except IndexDamaged:
+        report(damage_note(run.name))
     store = PartStore(name)
     try:
         if not store.is_written:
@@ -335,3 +353,25 @@ def plots_part(run: Run) -> bytes:
         content = json_part(plots_of(run))
         SCORES.write(name, content)
     return content
+
+
+def label_sets_part(run: Run) -> list[dict[str, Any]]:
+    """Return the label sets of a run as JSON; of a large one, what the records say of them is kept.
+
+    Raises:
+        RunError: The records cannot be read, or are not those of the run.
+    """
+    sets = read_label_sets(run)
+    if not sets:
+        return []
+    if not is_indexed(_record_bytes(run)):
+        return describe_label_sets(run, sets)
+    encoded_sets = json.dumps([label_set.as_dict() for label_set in sets])
+    sets_hash = hashlib.sha256(encoded_sets.encode()).hexdigest()[:16]
+    name = index_name(run, run.samples_sha256, f".{sets_hash}{LABELS_ENDING}")
+    content = SCORES.read(name)
+    if content is None:
+        content = json.dumps(describe_label_sets(run, sets)).encode()
+        SCORES.write(name, content)
+    described: list[dict[str, Any]] = json.loads(content)
+    return described

@@ -175,7 +175,9 @@ def pack(
         # The record of the run is checked here, before its samples are read.
         info = run_info(key, run, 0)
         try:
-            row_keys, findings = _pack_samples(key, run, put, progress)
+            row_keys, findings = _pack_samples(
+                key, run, put, progress, report=run_warnings.append
+            )
             packed_runs.append((key, run, row_keys))
             run_warnings += [f"{run.name}: {warning}" for warning in findings.warnings]
             infos.append(_packed_info(info, findings, len(row_keys.keys)))
@@ -223,12 +225,12 @@ def _packed_info(
 
 
 def _pack_samples(
-    key: str, run: Run, put: Put, progress: Progress
+    key: str, run: Run, put: Put, progress: Progress, report: Callable[[str], None]
 ) -> tuple[RowKeys, Findings]:
     """Pack the samples of a run, those of a large one by its index."""
     prefix = f"run/{key}/"
     index = index_of(
-        run, lambda count: progress(f"{run.label}: {count:,} samples checked")
+        run, lambda count: progress(f"{run.label}: {count:,} samples checked"), report
     )
     if index is not None:
         with contextlib.closing(index):

@@ -215,7 +215,9 @@ def _make_copy(
     if path.exists() and (name.startswith(HUB_PREFIX) or is_own_copy(path)):
         return path
     if path.exists() and not os.access(folder, os.W_OK):
-        return path  # a home that was prepared by an administrator, and named by the user
+        return (
+            path  # a home that was prepared by an administrator, and named by the user
+        )
     try:
         private_folder(folder)
         handle, partial_name = tempfile.mkstemp(dir=folder, prefix=PARTIAL_PREFIX)
