@@ -136,7 +136,7 @@ class RowTemplate(Placed):
         column = self._column
         # A column named `row` hides the row, but only a mapping can be what is meant.
         if column is not None and not (
-            self._reads_item and isinstance(row.get("row"), Mapping)
+            self._reads_item and "row" in row and isinstance(row["row"], Mapping)
         ):
             if column in row:
                 return row[column]
