@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import platform
-import subprocess
 import sys
-import uuid
 from functools import cache
 from pathlib import Path
 
-_LINUX = platform.system() == "Linux"
+_LINUX = sys.platform == "linux"
 _HASH_BYTES = 6
 
 
@@ -31,6 +28,9 @@ def this_host() -> str:
             return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
         except OSError:
             return ""
+    import platform
+    import uuid
+
     node = uuid.getnode()
     return (
         "" if node >> 40 & 1 else f"{platform.node()} {node:x}"
@@ -48,6 +48,8 @@ def process_start(pid: int) -> str | None:
         return None if fields[0] in (b"Z", b"X") else fields[19].decode()
     if sys.platform == "win32":
         return _started_on_windows(pid)
+    import subprocess
+
     done = subprocess.run(
         ["ps", "-o", "stat=,lstart=", "-p", str(pid)],
         capture_output=True,
