@@ -71,6 +71,19 @@ def test_what_was_not_used_for_long_is_removed_with_the_next_file() -> None:
     assert names() == {"used", "new", "next"}
 
 
+def test_files_of_others_are_not_removed(tmp_path: Path) -> None:
+    others = tmp_path / "documents"
+    others.mkdir()
+    for name in ("letter", "0" * 32, ".draft.tmp", ".letter.7.tmp"):
+        (others / name).write_bytes(b"important")
+    FACTS.path.parent.mkdir()
+    FACTS.path.symlink_to(others, target_is_directory=True)
+    for name in sorted(names()):
+        set_age(name, UNUSED_DAYS + 1)
+    SealedFolder("facts", max_files=1, max_bytes=1).write("a", b"content")
+    assert names() == {"letter", "0" * 32, ".draft.tmp", ".letter.7.tmp", "a"}
+
+
 def test_folders_are_bounded_by_files_and_by_bytes() -> None:
     for name, days in (("a", 3), ("b", 2), ("c", 1)):
         FACTS.write(name, b"12345")
@@ -114,7 +127,7 @@ def test_a_process_id_of_another_host_says_nothing() -> None:
     FACTS.write("a", b"content")
     pid, _, started = process_mark().split("-")
     of_another_host = f".half.{pid}-{'0' * 12}-{started}.0.tmp"
-    of_an_ended_process = f".half.{process_mark()[:-1]}x.0.tmp"
+    of_an_ended_process = f".half.{process_mark().replace(started, '0' * 12)}.0.tmp"
     without_host = f".half.{2**31}.0.tmp"
     for name in (of_another_host, of_an_ended_process, without_host):
         (FACTS.path / name).write_bytes(b"half")

@@ -15,6 +15,7 @@ import hashlib
 import hmac
 import itertools
 import os
+import re
 import secrets
 import stat
 import time
@@ -41,6 +42,7 @@ MAX_FILE_BYTES = 1 << 32
 """Largest file that is read into memory."""
 BLOCK_BYTES = 1 << 20
 TEMPORARY = ".tmp"
+_TEMPORARY_NAME = re.compile(r"\..+\.(?P<mark>\d+(-[0-9a-f]*){0,2})\.\d+\.tmp")
 DAY_SECONDS = 86_400
 UNUSED_DAYS = 60
 """A file that was not used for so long is removed."""
@@ -161,18 +163,23 @@ class SealedFolder:
             _remove(_exceeding(states, None, max_bytes))
 
     def sweep(self) -> None:
-        """Remove what was not used for long, what is too much, and what killed processes left."""
+        """Remove what was not used for long, what is too much, and what killed processes left.
+
+        Only files with this user's seal are removed: the folder may be a link to somewhere else.
+        """
         with suppress(OSError):
             for path in self.path.glob(f".*{TEMPORARY}"):
                 if _is_abandoned(path):
                     _remove([path])
             states = _states(self.path)
             oldest = time.time() - UNUSED_DAYS * DAY_SECONDS
-            unused = [path for path, state in states.items() if state.st_mtime < oldest]
-            _remove(unused)
-            for path in unused:
+            unwanted = [
+                path for path, state in states.items() if state.st_mtime < oldest
+            ]
+            for path in unwanted:
                 del states[path]
-            _remove(_exceeding(states, self.max_files, self.max_bytes))
+            unwanted += _exceeding(states, self.max_files, self.max_bytes)
+            _remove([path for path in unwanted if _has_seal(path)])
 
 
 class SealedFile:
@@ -329,13 +336,26 @@ def _remove(paths: list[Path]) -> None:
 
 def _is_abandoned(temporary: Path) -> bool:
     """Tell whether the process that wrote a temporary file will not go on with it."""
-    mark = temporary.name.removesuffix(TEMPORARY).split(".")[-2]
-    is_ended = has_ended(mark)
+    parts = _TEMPORARY_NAME.fullmatch(temporary.name)
+    if parts is None:
+        return False
+    is_ended = has_ended(parts["mark"])
     if is_ended is not None:
         return is_ended
     with suppress(OSError):
         age_seconds = time.time() - temporary.lstat().st_mtime
         return age_seconds > ABANDONED_DAYS * DAY_SECONDS
+    return False
+
+
+def _has_seal(path: Path) -> bool:
+    """Tell whether a file has this user's seal."""
+    key = _key(make=False)
+    with suppress(OSError), path.open("rb", buffering=0) as file:
+        seal = file.read(SEAL_BYTES)
+        return key is not None and hmac.compare_digest(
+            seal, _file_seal(key, path.name, file)
+        )
     return False
 
 

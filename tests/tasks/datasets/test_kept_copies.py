@@ -86,17 +86,20 @@ def test_copies_that_were_not_used_for_long_are_removed(folder: Path) -> None:
     unused = make_copy("unused")
     used = make_copy("used")
     hub = folder / "hub-owner--name-0.jsonl"
-    partial = folder / ".partial-abandoned"
-    new_partial = folder / ".partial-written-now"
+    partial = folder / ".partial-0abandon"
+    new_partial = folder / ".partial-0written"
     others = [hub, partial, new_partial, folder / "revisions.json"]
     for path in others:
         path.write_bytes(ROW)
-    for path in (unused, used, hub, folder / "revisions.json"):
+    own_file = folder / "own.jsonl"
+    own_file.write_bytes(ROW)
+    for path in (unused, used, hub, folder / "revisions.json", own_file):
         set_age(path, UNUSED_DAYS + 1)
+    write_note("copies", unused.name, file_state(unused), True)
     set_age(partial, ABANDONED_DAYS + 1)
     kept_copies.note_own_copy(used)
     new = make_copy("new")
-    left = {used, new, hub, new_partial, folder / "revisions.json"}
+    left = {used, new, hub, new_partial, own_file, folder / "revisions.json"}
     assert set(folder.iterdir()) == left
     assert make_copy("unused").read_bytes() == ROW
 
@@ -120,6 +123,7 @@ def test_a_copy_that_is_read_is_not_removed(folder: Path) -> None:
     source = file_source(copy, "d.csv")
     assert source.read(0, len(ROW)) == ROW
     set_age(copy, UNUSED_DAYS + 1)
+    write_note("copies", copy.name, file_state(copy), True)
     kept_copies.sweep_copies(folder)
     assert copy.exists()
     del source
@@ -133,6 +137,7 @@ def test_copies_are_bounded_by_bytes(
     copies = {name: make_copy(name) for name in ("a", "b", "c")}
     for days, copy in enumerate(copies.values()):
         set_age(copy, days + 0.5)
+        write_note("copies", copy.name, file_state(copy), True)
     monkeypatch.setattr(kept_copies, "MAX_BYTES", 3 * len(ROW))
     new = make_copy("new")
     assert set(folder.iterdir()) == {new, copies["a"], copies["b"]}

@@ -38,7 +38,6 @@ from evalwright.tasks.datasets.kept_copies import (
     PARTIAL_PREFIX,
     is_own_copy,
     note_own_copy,
-    sweep_copies,
 )
 from evalwright.tasks.safe_files import failing_as, write_text
 from evalwright.tasks.yaml_files import shown_path
@@ -247,7 +246,6 @@ def _make_copy(
         ) from None
     finally:
         partial.unlink(missing_ok=True)
-    sweep_copies(folder)
     return path
 
 

@@ -3,12 +3,14 @@
 A copy decides what is asked, so one that came with somebody else's `.evalwright` must not count: a
 sealed note has the state of each copy that was written or compared here. Copies that were not used
 for long are removed when another one is made, but for those that a process reads. They can be made
-again from their files; copies of hub datasets cannot without the hub, and stay.
+again from their files; copies of hub datasets cannot without the hub, and stay. Files without such
+a note stay too: the folder may have files of the user's, or be a link to somewhere else.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 import time
 from contextlib import suppress
@@ -26,8 +28,9 @@ HUB_PREFIX = "hub-"
 """The names of copies of hub datasets begin with it."""
 PARTIAL_PREFIX = ".partial-"
 """The names of copies that are being written begin with it."""
-UNUSED_DAYS = 60
-"""A copy that was not used for so long is removed."""
+_PARTIAL_NAME = re.compile(r"\.partial-\w{8}")
+UNUSED_DAYS = 30
+"""A copy that was not used for so long is removed; its note stays for longer."""
 ABANDONED_DAYS = 7
 """A partial copy of this age is removed."""
 MAX_BYTES = 1 << 36
@@ -40,7 +43,7 @@ _NOTES = "copies"
 
 def is_own_copy(path: Path) -> bool:
     """Tell whether a copy is as it was when this user made or compared it, and mark its use."""
-    if read_note(_NOTES, path.name, file_state(path)) is not True:
+    if not _has_note(path):
         return False
     if time.time() - _last_use(path.stat()) > USE_MARKED_DAYS * _DAY_SECONDS:
         note_own_copy(path)
@@ -53,7 +56,13 @@ def note_own_copy(path: Path) -> None:
         # Only the time of the last access: that of the last change tells readers of a change.
         modified_ns = path.stat().st_mtime_ns
         os.utime(path, ns=(max(time.time_ns(), modified_ns), modified_ns))
+    # Before the notes of old copies are removed, of which nobody knew then whose they are.
+    sweep_copies(path.parent)
     write_note(_NOTES, path.name, file_state(path), True)
+
+
+def _has_note(path: Path) -> bool:
+    return read_note(_NOTES, path.name, file_state(path)) is True
 
 
 def hold_copy(handle: int) -> None:
@@ -78,7 +87,7 @@ def sweep_copies(folder: Path) -> None:
     last_uses: dict[Path, float] = {}
     for path, state in states.items():
         age_days = (now - state.st_mtime) / _DAY_SECONDS
-        if path.name.startswith(PARTIAL_PREFIX) and age_days > ABANDONED_DAYS:
+        if _PARTIAL_NAME.fullmatch(path.name) and age_days > ABANDONED_DAYS:
             _remove(path)
         if _can_be_made_again(path, state):
             last_uses[path] = _last_use(state)
@@ -86,7 +95,8 @@ def sweep_copies(folder: Path) -> None:
     for path in sorted(last_uses, key=last_uses.__getitem__, reverse=True):
         n_bytes += states[path].st_size
         unused_days = (now - last_uses[path]) / _DAY_SECONDS
-        if unused_days > UNUSED_DAYS or (n_bytes > MAX_BYTES and unused_days > 1):
+        is_too_much = n_bytes > MAX_BYTES and unused_days > 1
+        if (unused_days > UNUSED_DAYS or is_too_much) and _has_note(path):
             _remove(path)
 
 
