@@ -43,11 +43,13 @@ _NOTES = "copies"
 
 def is_own_copy(path: Path) -> bool:
     """Tell whether a copy is as it was when this user made or compared it, and mark its use."""
-    if not _has_note(path):
-        return False
-    if time.time() - _last_use(path.stat()) > USE_MARKED_DAYS * _DAY_SECONDS:
-        note_own_copy(path)
-    return True
+    with suppress(OSError):  # another process has just removed it
+        is_own = _has_note(path)
+        last_use_days = (time.time() - _last_use(path.stat())) / _DAY_SECONDS
+        if is_own and last_use_days > USE_MARKED_DAYS:
+            note_own_copy(path)
+        return is_own
+    return False
 
 
 def note_own_copy(path: Path) -> None:
@@ -62,6 +64,7 @@ def note_own_copy(path: Path) -> None:
 
 
 def _has_note(path: Path) -> bool:
+    """Tell whether a copy is as a note of this user says. Raises OSError where it is gone."""
     return read_note(_NOTES, path.name, file_state(path)) is True
 
 
@@ -96,8 +99,8 @@ def sweep_copies(folder: Path) -> None:
         n_bytes += states[path].st_size
         unused_days = (now - last_uses[path]) / _DAY_SECONDS
         is_too_much = n_bytes > MAX_BYTES and unused_days > 1
-        if (unused_days > UNUSED_DAYS or is_too_much) and _has_note(path):
-            _remove(path)
+        if unused_days > UNUSED_DAYS or is_too_much:
+            _remove_own(path)
 
 
 def _can_be_made_again(path: Path, state: os.stat_result) -> bool:
@@ -112,8 +115,15 @@ def _last_use(state: os.stat_result) -> float:
     return max(state.st_atime, state.st_mtime)
 
 
+def _remove_own(path: Path) -> None:
+    """Remove a copy if this user made it and no process holds it."""
+    with suppress(OSError):
+        if _has_note(path):
+            _remove(path)
+
+
 def _remove(path: Path) -> None:
-    """Remove a copy unless a process holds it."""
+    """Remove a file unless a process holds it."""
     with suppress(OSError), path.open("r+b") as file:
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
