@@ -18,17 +18,28 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from measuring import option_parser
+from measuring import Table, option_parser
 from peers import AGENTS
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
 LATENCY_SECONDS = 0.1
+COLUMNS = (
+    "program",
+    "seconds undisturbed",
+    "requests",
+    "kills",
+    "received by the server",
+    "stored and received again",
+    "equal record",
+)
 
 
-def measure(name: str, packages: str, kills: int, chance: random.Random) -> str:
-    """Run a program undisturbed and killed; return a line of the table."""
+def measure(
+    name: str, packages: str, kills: int, chance: random.Random, table: Table
+) -> None:
+    """Run a program undisturbed and killed, and print its row."""
     from support.killed_programs import (
         finish,
         kill_and_resume,
@@ -53,16 +64,8 @@ def measure(name: str, packages: str, kills: int, chance: random.Random) -> str:
             final = received(server)
         again = sum(final[request] > before for request, before in known.items())
         is_equal = lines(folder, "killed") == lines(folder, "calm")
-        cells = [
-            name,
-            f"{seconds:.1f}",
-            str(len(calm.bodies)),
-            str(kills),
-            str(len(server.bodies)),
-            str(again),
-            "yes" if is_equal else "NO",
-        ]
-        return f"| {' | '.join(cells)} |"
+        counts = (len(calm.bodies), kills, len(server.bodies), again)
+        table.add(name, f"{seconds:.1f}", *counts, "yes" if is_equal else "NO")
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -72,19 +75,14 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--programs", default="urllib,openai,mini-swe-agent")
     options = parser.parse_args(words)
-    print(
-        "| program | seconds undisturbed | requests | kills | received by the server | stored and"
-        " received again | equal record |"
-    )
-    print("|---|---|---|---|---|---|---|")
     names = options.programs.split(",")
     if options.packages is None and names != ["urllib"]:
         AGENTS.ensure()
         options.packages = AGENTS.packages
     packages = str(options.packages.resolve()) if options.packages else ""
+    table = Table(COLUMNS)
     for name in names:
-        chance = random.Random(options.seed)
-        print(measure(name, packages, options.kills, chance), flush=True)
+        measure(name, packages, options.kills, random.Random(options.seed), table)
     return 0
 
 

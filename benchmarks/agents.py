@@ -3,9 +3,9 @@
     python -m benchmarks agents [--rounds 5] [--at-once 16] [--only cost,kill]
         [--tree evalwright/src]
 
-A chat server (agents_model.py) plays the reference solution of each task in 11 commands and a
+A chat server plays the reference solution of each task in 11 commands and a
 `submit`; it is the same for both systems, and answers at once. Evalwright runs
-agent_tasks/ours.yaml in jails. inspect_ai runs agent_tasks/theirs.py: its `react` agent with its
+peer_tasks/ours.yaml in jails. inspect_ai runs peer_tasks/theirs.py: its `react` agent with its
 `bash` and `python` tools, in its sandbox `local`, which is a temporary folder and shuts nothing in.
 The task `port-holder` is left out: it ends the process that listens on a port, which without a
 sandbox is one of this machine's.
@@ -36,20 +36,24 @@ import sys
 import tempfile
 import threading
 import time
-import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from agents_model import N_REQUESTS, SOLUTION, STEPS
-from measuring import option_parser, started_server
+from measuring import Table, add_numbers, option_parser, take_turns
 from overhead import INSPECT_OFFLINE, command_of_tree
 from peers import INSPECT, OURS
 
 HERE = Path(__file__).resolve().parent
-TASKS = HERE / "agent_tasks"
+sys.path.insert(0, str(HERE.parent / "tests"))
+
+from support.scripted_chat import ScriptedChat, scripted_chat  # noqa: E402
+
+TASKS = HERE / "peer_tasks"
 LIBRARY = HERE.parent / "src" / "evalwright" / "tasks" / "library" / "terminal"
 LEFT_OUT = ("port-holder",)
 CGROUP = Path("/sys/fs/cgroup")
@@ -57,6 +61,73 @@ KILLED_AFTER = (1 / 3, 1 / 2, 2 / 3)
 LOOK_SECONDS = 0.2
 MOST_SECONDS = 900
 MIB = 2**20
+
+
+# -- the model -------------------------------------------------------------------------
+
+
+SOLUTION = "SOLUTION"
+STEPS = (
+    "pwd",
+    "ls -la",
+    "find . -type f -not -path '*/.*' | sort | head -50",
+    'for name in $(ls -p | grep -v / | head -3); do echo "== $name"; head -n 20 "$name"; done',
+    "wc -l $(ls -p | grep -v /) < /dev/null | tail -n 1",
+    "git -C repo log --oneline 2> /dev/null | wc -l",
+    SOLUTION,
+    "find . -type f -not -path '*/.*' | sort | head -50",
+    'for name in $(ls -p | grep -v / | head -3); do echo "== $name"; head -n 20 "$name"; done',
+    "ls -p | wc -l",
+    "python3 --version",
+)
+"""What the model does before it submits: it looks, does the job, and looks again."""
+N_REQUESTS = len(STEPS) + 1
+"""The requests of one task."""
+Messages = Sequence[Mapping[str, Any]]
+
+
+def text_of(turn: Mapping[str, Any]) -> str:
+    """The text of a turn of a conversation."""
+    content = turn.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.get("text", "") for part in content)
+
+
+def place_of(messages: Messages, instructions: Sequence[str]) -> tuple[str, int]:
+    """The task of a conversation, by its instruction, and its step: the model's turns so far."""
+    prompt = "\n".join(text_of(turn) for turn in messages if turn["role"] == "user")
+    instruction = next(text for text in instructions if text in prompt)
+    return instruction, sum(turn["role"] == "assistant" for turn in messages)
+
+
+def play(messages: Messages, solutions: Mapping[str, str]) -> dict[str, str]:
+    """The next call: the first step asks for the working folder, and later ones name that folder
+    where the solution says /work.
+    """
+    instruction, step = place_of(messages, list(solutions))
+    if step >= len(STEPS):
+        return {"name": "submit", "arguments": json.dumps({"answer": "Done."})}
+    command = STEPS[step]
+    if command == SOLUTION:
+        folder = next(text_of(turn) for turn in messages if turn["role"] == "tool")
+        folder = folder.strip().splitlines()[0]
+        command = solutions[instruction].replace("/work", folder)
+    return {"name": "bash", "arguments": json.dumps({"command": command})}
+
+
+@contextmanager
+def playing() -> Iterator[ScriptedChat]:
+    """Run a chat server that plays the reference solutions."""
+    solutions = {row["instruction"].strip(): row["solution"] for row in rows()}
+    with scripted_chat(lambda messages: play(messages, solutions)) as chat:
+        yield chat
+
+
+def count_steps(chat: ScriptedChat) -> Counter[tuple[str, int]]:
+    """How often each step of each task was requested."""
+    instructions = [row["instruction"].strip() for row in rows()]
+    return Counter(place_of(body["messages"], instructions) for body in chat.bodies)
 
 
 # -- what a command took, with everything that it started ------------------------------
@@ -195,22 +266,18 @@ class System:
     """A system.
 
     Attributes:
-        name: its name.
         prepare: fills a folder with the tasks.
         command: runs them.
         counting: what is added to the command to count what reaches the sandbox.
         again: goes on after a kill.
         score: returns the share of tasks that are right.
-        source: the task and the agent, as a user writes them.
     """
 
-    name: str
     prepare: Callable[[Path], None]
     command: list[str]
     counting: list[str]
     again: list[str]
     score: Callable[[Path], float]
-    source: Path
 
 
 def rows() -> list[dict[str, str]]:
@@ -292,14 +359,14 @@ def score_of_theirs(folder: Path) -> float:
     raise RuntimeError("No evaluation was successful.")
 
 
-def systems(options: argparse.Namespace, url: str) -> tuple[System, System]:
-    """Both, with the endpoint."""
+def systems(options: argparse.Namespace, url: str) -> dict[str, System]:
+    """Both by name, with the endpoint."""
     ours = (
         command_of_tree(options.tree)
         if options.tree
         else [str(OURS.bin / "evalwright")]
     )
-    ours += ["run", "ours.yaml", "--model", "openai/player", "-M", f"base_url={url}/v1"]
+    ours += ["run", "ours.yaml", "--model", "openai/player", "-M", f"base_url={url}"]
     ours += ["-M", f"max_concurrency={options.at_once}", "--quiet", "--name", "acted"]
     counting = ["--plugin", "ours_books.py"]
     inspect = [str(INSPECT.bin / "inspect")]
@@ -309,32 +376,20 @@ def systems(options: argparse.Namespace, url: str) -> tuple[System, System]:
     theirs += ["--max-connections", str(options.at_once)]
     retry = f"{inspect[0]} eval-retry logs/*.eval --display none --log-dir logs"
     retry += f" --max-samples {options.at_once} --max-connections {options.at_once}"
-    return (
-        System(
-            "evalwright",
-            prepare_ours,
-            ours,
-            counting,
-            [*ours, *counting],
-            score_of_ours,
-            TASKS / "ours.yaml",
+    return {
+        "evalwright": System(
+            prepare_ours, ours, counting, [*ours, *counting], score_of_ours
         ),
-        System(
-            "inspect_ai",
-            prepare_theirs,
-            theirs,
-            [],
-            ["sh", "-c", f"exec {retry}"],
-            score_of_theirs,
-            TASKS / "theirs.py",
+        "inspect_ai": System(
+            prepare_theirs, theirs, [], ["sh", "-c", f"exec {retry}"], score_of_theirs
         ),
-    )
+    }
 
 
 def variables_of(url: str, options: argparse.Namespace) -> dict[str, str]:
     """The endpoint and the key of both, and one Python first in the path of a `local` sandbox."""
     return {
-        "OPENAI_BASE_URL": f"{url}/v1",
+        "OPENAI_BASE_URL": url,
         "OPENAI_API_KEY": "not-a-key",
         "EVALWRIGHT_SANDBOXES": str(options.at_once),
         "PATH": f"{Path(sys.base_prefix) / 'bin'}:/usr/bin:/bin",
@@ -342,67 +397,47 @@ def variables_of(url: str, options: argparse.Namespace) -> dict[str, str]:
     }
 
 
-@contextmanager
-def playing(options: argparse.Namespace) -> Iterator[str]:
-    """Run the chat server; yields its address."""
-    with tempfile.TemporaryDirectory() as name:
-        path = Path(name, "rows.jsonl")
-        write_rows(path, rows())
-        interpreter = sys.executable if options.tree else str(OURS.python)
-        command = [interpreter, str(HERE / "agents_model.py"), str(path)]
-        with started_server(command) as (_, address):
-            yield address
-
-
-def fetch(url: str, *, forget: bool = False) -> dict[str, int]:
-    """Fetch the server's counts, or have it begin anew."""
-    with urllib.request.urlopen(url, data=b"" if forget else None) as reply:
-        counts: dict[str, int] = json.load(reply)
-    return counts
-
-
 # -- the parts -------------------------------------------------------------------------
 
 
-def cost(options: argparse.Namespace, url: str) -> None:
+SYSTEMS = ("evalwright", "inspect_ai")
+SOURCES = {"evalwright": TASKS / "ours.yaml", "inspect_ai": TASKS / "theirs.py"}
+"""By system: task and agent, as a user writes them."""
+
+
+def cost(options: argparse.Namespace) -> None:
     """Whole runs, one system after the other in each round."""
-    both = systems(options, url)
     n_steps = len(rows()) * N_REQUESTS
-    usages: dict[str, list[Usage]] = {system.name: [] for system in both}
-    for _ in range(options.rounds):
-        for system in both:
-            fetch(f"{url}/forget", forget=True)
-            with tempfile.TemporaryDirectory() as name:
-                folder = Path(name)
-                system.prepare(folder)
-                usage = start(system.command, folder, variables_of(url, options)).end()
-                share = system.score(folder)
-            n_received = fetch(f"{url}/counts?short")["received"]
-            assert n_received == n_steps, f"{system.name}: {n_received} requests"
-            usages[system.name].append(usage)
-            print(
-                f"{system.name}: {usage.wall:.1f} s, CPU {usage.cpu:.1f} s,"
-                f" {usage.memory:.0f} MiB, {100 * share:.0f}% right",
-                flush=True,
-            )
+    usages = take_turns(
+        {name: partial(run_once, name, options) for name in SYSTEMS}, options.rounds
+    )
     bare = [bare_cpu() for _ in range(options.rounds)]
     bare_ms = 1000 * statistics.median(bare) / n_steps
-    print(
-        f"\n| {len(rows())} tasks, {n_steps} steps, {options.at_once} at once | wall s |"
-        " CPU ms a step | beyond the commands | peak MiB | lines |\n|---|---|---|---|---|---|"
-    )
-    for system in both:
-        of_system = usages[system.name]
+    size = f"{len(rows())} tasks, {n_steps} steps, {options.at_once} at once"
+    figures = ("wall s", "CPU ms a step", "beyond the commands", "peak MiB", "lines")
+    table = Table([size, *figures])
+    for name, of_system in usages.items():
         wall = statistics.median(usage.wall for usage in of_system)
         cpu_ms = 1000 * statistics.median(usage.cpu for usage in of_system) / n_steps
         memory = statistics.median(usage.memory for usage in of_system)
-        print(
-            f"| {system.name} | {wall:.1f} | {cpu_ms:.1f} | {cpu_ms - bare_ms:.1f} |"
-            f" {memory:.0f} | {count_lines(system.source)} |"
-        )
-    print(
-        f"\nThe commands alone, with setup and check: {bare_ms:.1f} ms of CPU a step."
-    )
+        beyond = f"{cpu_ms - bare_ms:.1f}"
+        lines = count_lines(SOURCES[name])
+        table.add(name, f"{wall:.1f}", f"{cpu_ms:.1f}", beyond, f"{memory:.0f}", lines)
+    table.add("the commands alone", "", f"{bare_ms:.1f}", "", "", "")
+
+
+def run_once(name: str, options: argparse.Namespace) -> Usage:
+    """One whole run, undisturbed."""
+    with playing() as chat, tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        system = systems(options, chat.url)[name]
+        system.prepare(folder)
+        usage = start(system.command, folder, variables_of(chat.url, options)).end()
+        share = system.score(folder)
+        assert share == 1.0, f"{name}: {100 * share:.0f}% right"
+        n_received = len(chat.bodies)
+    assert n_received == len(rows()) * N_REQUESTS, f"{name}: {n_received} requests"
+    return usage
 
 
 def count_lines(path: Path) -> int:
@@ -452,70 +487,61 @@ for line in open("rows.jsonl"):
 """
 
 
-def kill(options: argparse.Namespace, url: str) -> None:
+def kill(options: argparse.Namespace) -> None:
     """End each system after shares of the requests, and let it go on."""
     n_steps = len(rows()) * N_REQUESTS
-    print(
-        "\n| killed after | system | requests beyond the needed | commands done twice | seconds"
-        " until done |\n|---|---|---|---|---|"
+    columns = (
+        "requests beyond the needed",
+        "commands done twice",
+        "seconds until done",
     )
+    table = Table(["killed after", "system", *columns])
     for share in KILLED_AFTER:
-        for system in systems(options, url):
-            requests, commands, seconds = kill_once(
-                system, options, url, int(n_steps * share)
-            )
-            print(
-                f"| {int(n_steps * share)} requests | {system.name} | {requests} |"
-                f" {commands} | {seconds:.1f} |",
-                flush=True,
-            )
+        n_requests = int(n_steps * share)
+        for name in SYSTEMS:
+            requests, commands, seconds = kill_once(name, options, n_requests)
+            cells = (requests, commands, f"{seconds:.1f}")
+            table.add(f"{n_requests} requests", name, *cells)
 
 
 def kill_once(
-    system: System, options: argparse.Namespace, url: str, half: int
+    name: str, options: argparse.Namespace, n_requests: int
 ) -> tuple[int, int, float]:
     """Return requests and commands beyond the needed, and the seconds of the second run."""
-    fetch(f"{url}/forget", forget=True)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with playing() as chat, tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        system = systems(options, chat.url)[name]
         system.prepare(folder)
         books = folder / "books.txt"
-        variables = {**variables_of(url, options), "AGENT_BOOKS": str(books)}
+        variables = {**variables_of(chat.url, options), "AGENT_BOOKS": str(books)}
         running = start([*system.command, *system.counting], folder, variables)
-        while fetch(f"{url}/counts?short")["received"] < half:
+        while len(chat.bodies) < n_requests:
             assert running.process.poll() is None, running.log.read_text()[-2000:]
             time.sleep(0.01)
         running.process.kill()
         running.end(may_fail=True)
         again = start(system.again, folder, variables).end()
         share = system.score(folder)
-        times = Counter(fetch(f"{url}/counts"))
-        assert len(times) == len(rows()) * N_REQUESTS, (
-            f"{len(times)} different requests"
-        )
-        commands = Counter(books.read_text().splitlines())
-    twice = sum(times.values()) - len(times)
-    n_commands = len(rows()) * len(STEPS)
-    done_twice = sum(commands.values()) - n_commands
-    assert share == 1.0, f"{system.name}: {100 * share:.0f}% right"
-    return twice, done_twice, again.wall
+        times = count_steps(chat)
+        commands = books.read_text().splitlines()
+    assert len(times) == len(rows()) * N_REQUESTS, f"{len(times)} different requests"
+    assert share == 1.0, f"{name}: {100 * share:.0f}% right"
+    done_twice = len(commands) - len(rows()) * len(STEPS)
+    return times.total() - len(times), done_twice, again.wall
 
 
 def main(words: Sequence[str] | None = None) -> int:
     parser = option_parser(__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--at-once", type=int, default=16)
+    add_numbers(parser, rounds=5, at_once=16)
     parser.add_argument("--only", default="cost,kill")
     parser.add_argument("--tree", type=Path)
     options = parser.parse_args(words)
     INSPECT.ensure()
     if not options.tree:
         OURS.ensure()
-    with playing(options) as url:
-        if "cost" in options.only:
-            cost(options, url)
-        if "kill" in options.only:
-            kill(options, url)
+    parts = {"cost": cost, "kill": kill}
+    for part in options.only.split(","):
+        parts[part](options)
     return 0
 
 

@@ -286,6 +286,40 @@ def print_table(table: Mapping[str, Shares]) -> None:
         shares_table.add(name, shares.answers, *percents, f"{shares.bias:+.1f}")
 
 
+def read_answers(
+    files: Sequence[Path], kinds: Sequence[str] | None
+) -> list[LabelledAnswer]:
+    """Read tables of answers, all kinds or only some."""
+    lines = [
+        line
+        for file in files
+        for line in file.read_text("utf-8").splitlines()
+        if line.strip()
+    ]
+    answers = [read_row(json.loads(line), place) for place, line in enumerate(lines)]
+    return [answer for answer in answers if not kinds or answer.kind in kinds]
+
+
+def judged(reading: Reading, labels: Mapping[str, str]) -> Reading:
+    """Return the judge's reading of an unsure answer, where there is one."""
+    label = labels.get(reading.answer.sample.id)
+    if not reading.unsure or label is None:
+        return reading
+    return Reading(reading.answer, label, "the judge's verdict", "")
+
+
+def show(reading: Reading) -> None:
+    """Print an answer that is read wrongly."""
+    answer = reading.answer
+    sample = answer.sample
+    certainty = f"unsure: {reading.unsure}" if reading.unsure else "sure"
+    print(
+        f"\n{sample.id} {answer.kind} {sample.metadata['language']}: {reading.label}"
+        f" ({certainty}; {reading.explanation}), the reader says {answer.label}"
+        f"\n  Q {sample.input[-200:]!r}\n  T {sample.targets}\n  A {answer.text[:400]!r}"
+    )
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Measure tables of answers and print the shares."""
     parser = option_parser(__doc__)
@@ -303,55 +337,20 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     arguments = parser.parse_args(words)
 
-    lines = [
-        line
-        for file in arguments.files
-        for line in file.read_text("utf-8").splitlines()
-        if line.strip()
-    ]
-    rows = [json.loads(line) for line in lines]
-    answers = [read_row(row, place) for place, row in enumerate(rows)]
-    answers = [
-        answer
-        for answer in answers
-        if not arguments.kind or answer.kind in arguments.kind
-    ]
+    answers = read_answers(arguments.files, arguments.kind)
     clear = [answer for answer in answers if answer.label not in UNCLEAR]
     readings = [read_by_rules(answer) for answer in clear]
     if arguments.judge:
         unsure = [reading for reading in readings if reading.unsure]
-        judged = asyncio.run(read_by_judge(unsure, arguments.judge))
-        readings = [
-            (
-                Reading(
-                    reading.answer,
-                    judged[reading.answer.sample.id],
-                    "the judge's verdict",
-                    "",
-                )
-                if reading.unsure and reading.answer.sample.id in judged
-                else reading
-            )
-            for reading in readings
-        ]
-
-    table = shares_by_group(readings)
-    print_table(table)
-    print(
-        f"{len(answers) - len(clear)} answers that the reader calls unclear are left"
-        " out."
-    )
+        labels = asyncio.run(read_by_judge(unsure, arguments.judge))
+        readings = [judged(reading, labels) for reading in readings]
+    print_table(shares_by_group(readings))
+    n_unclear = len(answers) - len(clear)
+    print(f"{n_unclear} answers that the reader calls unclear are left out.")
     wrong = [reading for reading in readings if not reading.agrees]
     wrong.sort(key=lambda reading: bool(reading.unsure))
     for reading in wrong[: arguments.show]:
-        answer = reading.answer
-        sure = f"unsure: {reading.unsure}" if reading.unsure else "sure"
-        print(
-            f"\n{answer.sample.id} {answer.kind} {answer.sample.metadata['language']}:"
-            f" {reading.label} ({sure}; {reading.explanation}), the reader says"
-            f" {answer.label}\n  Q {answer.sample.input[-200:]!r}\n  T"
-            f" {answer.sample.targets}\n  A {answer.text[:400]!r}"
-        )
+        show(reading)
     return 0
 
 

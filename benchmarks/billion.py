@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from measuring import Table, option_parser
+from measuring import Table, add_numbers, measure_command, option_parser
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -30,22 +30,12 @@ Cost = dict[str, float]
 BILLION = 1_000_000_000
 
 
-def measure_command(arguments: list[str], home: Path) -> Cost:
+def measure_run(arguments: Sequence[str], base: Path) -> Cost:
     """CPU seconds and peak bytes of the command `evalwright` with these arguments."""
     command = [sys.executable, "-m", "evalwright", *arguments]
-    process = os.posix_spawn(
-        command[0],
-        command,
-        {**os.environ, "EVALWRIGHT_HOME": str(home), "COLUMNS": "100"},
-        file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)],
-    )
-    _, status, used = os.wait4(process, 0)
-    if os.waitstatus_to_exitcode(status):
-        raise SystemExit(
-            f"evalwright {' '.join(arguments)} ended with"
-            f" {os.waitstatus_to_exitcode(status)}"
-        )
-    return {"cpu": used.ru_utime + used.ru_stime, "peak": used.ru_maxrss * 1024.0}
+    environment = {**os.environ, "EVALWRIGHT_HOME": str(base / "home")}
+    usage = measure_command(command, base, environment)
+    return {"cpu": usage.cpu, "peak": usage.memory * 2**20}
 
 
 def size(folder: Path) -> float:
@@ -69,31 +59,23 @@ def measure_steps(samples: int, shards: int, url: str, base: Path) -> dict[str, 
         f"task: billion\ndataset: {rows}\nanswer: {{max_tokens: 100}}\nscorers:"
         " [exact-match]\nmetrics: [accuracy]\n"
     )
-    model = [
-        "--model",
-        f"openai/{url}#m",
-        "-M",
-        "interface=completions",
-        "-M",
-        "echo=false",
-    ]
+    model = ["--model", f"openai/{url}#m"]
+    model += ["-M", "interface=completions", "-M", "echo=false"]
     run = ["run", str(task), *model, "--quiet", "--out", str(base / "runs")]
-    home = base / "home"
     costs = {}
-    costs["sent"] = measure_command([*run, "--name", "first"], home)
-    costs["sent"] |= {"store": size(home), "record": size(base / "runs")}
-    costs["read from the store"] = measure_command([*run, "--name", "again"], home)
+    costs["sent"] = measure_run([*run, "--name", "first"], base)
+    costs["sent"] |= {"store": size(base / "home"), "record": size(base / "runs")}
+    costs["read from the store"] = measure_run([*run, "--name", "again"], base)
     parts = [
-        measure_command([*run, "--name", "parts", "--shard", f"{n}/{shards}"], home)
+        measure_run([*run, "--name", "parts", "--shard", f"{n}/{shards}"], base)
         for n in range(1, shards + 1)
     ]
     costs["a shard"] = {
         "cpu": sum(part["cpu"] for part in parts),
         "peak": max(part["peak"] for part in parts),
     }
-    costs["shards merged"] = measure_command(
-        ["runs", "merge", "parts", "--out", str(base / "runs")], home
-    )
+    merge = ["runs", "merge", "parts", "--out", str(base / "runs")]
+    costs["shards merged"] = measure_run(merge, base)
     return costs
 
 
@@ -101,8 +83,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """See the module."""
     options = option_parser(__doc__)
     options.add_argument("--samples", default="5000,20000")
-    options.add_argument("--answer", type=int, default=400)
-    options.add_argument("--shards", type=int, default=4)
+    add_numbers(options, answer=400, shards=4)
     arguments = options.parse_args(words)
     few, many = map(int, arguments.samples.split(","))
     costs_by_size = []

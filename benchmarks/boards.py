@@ -1,14 +1,14 @@
 """Rank ranges on a board of 96 models: how wide they are, and whether the true ranks lie inside.
 
-    python -m benchmarks boards --data DIR [--boards 200] [--articles 7731] [--seed 0]
-        [--numbers FILE] [--before FILE] [--write PAGE]
+    python -m benchmarks boards [--boards 200] [--articles 7731] [--seed 0] [--numbers FILE]
+        [--before FILE] [--write PAGE]
 
-DIR holds recorded runs of the public hallucination leaderboard as its engine writes them,
-`company/model/judgments.jsonl`, one row per article. From them come the correlation between models
-(which is the spread of difficulty over articles) and how far a missing summary depends on
-difficulty. The 96 models have the hallucination rates and answer rates that the leaderboard
-published on 10 March 2026 (`decision_questions/hallucination_rates.csv`, from the README of
-github.com/vectara/hallucination-leaderboard).
+The 96 models have the hallucination rates and answer rates that the public hallucination
+leaderboard published on 10 March 2026 (`decision_questions/hallucination_rates.csv`, from the
+README of github.com/vectara/hallucination-leaderboard). The correlation between models (which is
+the spread of difficulty over articles) and how far a missing summary depends on difficulty are
+those of eight recorded runs of its engine (`decision_questions/recorded_structure.json`: one factor
+by least squares on the tetrachoric correlations of all pairs of models).
 
 An article's difficulty is normal; a model hallucinates where its loading on the difficulty and a
 part of its own exceed a threshold, and lacks a summary likewise. A model's loadings are drawn from
@@ -31,7 +31,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from measuring import option_parser
+from measuring import add_numbers, option_parser, table_lines
 
 os.environ.setdefault(
     "OMP_NUM_THREADS", "1"
@@ -39,9 +39,8 @@ os.environ.setdefault(
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq, least_squares
 from scipy.special import ndtri
-from scipy.stats import binom, multivariate_normal
+from scipy.stats import binom
 
 from decision_questions.methods import ALPHA, holm
 from decision_questions.pages import add_output_options, write_numbers, write_page
@@ -52,131 +51,16 @@ F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-RATES = Path(__file__).parent / "decision_questions" / "hallucination_rates.csv"
+QUESTIONS = Path(__file__).parent / "decision_questions"
+RATES = QUESTIONS / "hallucination_rates.csv"
+STRUCTURE = QUESTIONS / "recorded_structure.json"
 ARTICLES = 7_731  # of the published leaderboard
-CONSISTENT = 0.5  # probability from which on the leaderboard calls a summary consistent
-NEW_BLOCK = 25.0  # cost of leaving out a block of articles, in the alignment's units
-# share of missing summaries from which on their relation to difficulty is estimated
-MIN_MISSING = 0.02
 PAGE_ROWS = "boards"
 MARKED = 0.05  # share of missing answers above which a board marks a model
 
 MEASURE = Measure(
     "articles", "accuracy", "consistency", "accuracy", True, False, "score"
 )
-
-
-# -- the recorded runs -----------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class RecordedRuns:
-    """Recorded models on the same articles.
-
-    Args:
-        names: (models,).
-        probabilities: (models, articles), of a consistent summary; nan where there is none.
-        was_asked: (models, articles), whether the run has a row for the article.
-    """
-
-    names: Sequence[str]
-    probabilities: F64
-    was_asked: Bools
-
-    @property
-    def hallucinated(self) -> F64:
-        """(models, articles), 1 where a summary is not consistent, nan where there is none."""
-        return np.where(
-            np.isnan(self.probabilities),
-            np.nan,
-            (self.probabilities < CONSISTENT).astype(np.float64),
-        )
-
-    @property
-    def missing(self) -> Bools:
-        """(models, articles), where the run has a row and no valid summary."""
-        return self.was_asked & np.isnan(self.probabilities)
-
-
-def read_runs(folder: Path) -> RecordedRuns:
-    """Read the runs in a folder.
-
-    A run with fewer rows than the longest is aligned to the others: rows hold no id of their
-    article.
-    """
-    inside = folder / "v2" if (folder / "v2").is_dir() else folder
-    files = sorted(inside.glob("*/*/judgments.jsonl"))
-    if len(files) < 3:
-        raise SystemExit(
-            f"{inside} holds {len(files)} recorded runs"
-            " (company/model/judgments.jsonl); 3 are needed."
-        )
-    recorded = [_read_probabilities(file) for file in files]
-    longest = max(map(len, recorded))
-    complete = [run for run in recorded if len(run) == longest]
-    reference = np.nanmean([_standardised(run) for run in complete], axis=0)
-    probabilities = np.full((len(recorded), longest), np.nan)
-    was_asked = np.zeros(probabilities.shape, dtype=bool)
-    for row, run in enumerate(recorded):
-        places = (
-            np.arange(longest)
-            if len(run) == longest
-            else align(_standardised(run), reference)
-        )
-        probabilities[row, places] = run
-        was_asked[row, places] = True
-    return RecordedRuns([file.parent.name for file in files], probabilities, was_asked)
-
-
-def _read_probabilities(file: Path) -> F64:
-    """The judge's probability of each row, nan where the summary is not valid."""
-    probabilities = []
-    with file.open(encoding="utf-8") as lines:
-        for line in lines:
-            judgment = json.loads(line)
-            valid = judgment["is_valid"] and judgment["hhem_score"] is not None
-            probabilities.append(float(judgment["hhem_score"]) if valid else np.nan)
-    return np.array(probabilities)
-
-
-def _standardised(probabilities: F64) -> F64:
-    """Log odds with mean 0 and spread 1; 0 where there is none."""
-    clipped = np.clip(probabilities, 0.001, 0.999)
-    odds = np.log(clipped / (1 - clipped))
-    standardised: F64 = np.nan_to_num((odds - np.nanmean(odds)) / np.nanstd(odds))
-    return standardised
-
-
-def align(scores: F64, reference: F64) -> I64:
-    """Places of a shorter run's rows among the articles: the order is kept, and whole blocks are
-    left out.
-
-    Args:
-        scores: (rows,), standardised.
-        reference: (articles,), the mean of the other runs.
-
-    Returns:
-        (rows,), increasing places that maximise the agreement less a cost for each block.
-    """
-    rows = len(scores)
-    offsets = len(reference) - rows + 1
-    came_from = np.zeros((rows, offsets), dtype=np.int32)
-    best = np.where(np.arange(offsets) == 0, 0.0, -NEW_BLOCK)
-    for row in range(rows):
-        running = np.maximum.accumulate(best)
-        # The place of the running maximum, offset by offset.
-        is_new = best >= running
-        at = np.maximum.accumulate(np.where(is_new, np.arange(offsets), 0))
-        jump = running - NEW_BLOCK
-        stay = best >= jump
-        came_from[row] = np.where(stay, np.arange(offsets), at)
-        best = np.where(stay, best, jump) + scores[row] * reference[row : row + offsets]
-    places = np.empty(rows, dtype=np.int64)
-    offset = int(best.argmax())
-    for row in range(rows - 1, -1, -1):
-        places[row] = row + offset
-        offset = int(came_from[row, offset])
-    return places
 
 
 # -- difficulty and correlation --------------------------------------------------------
@@ -202,76 +86,9 @@ class Structure:
     residual: float
 
 
-def tetrachoric(a: F64, b: F64) -> float:
-    """The correlation of two normal variables that exceed thresholds where a and b are 1, on the
-    items that both have.
-    """
-    answered = ~np.isnan(a) & ~np.isnan(b)
-    first = a[answered]
-    second = b[answered]
-    thresholds = ndtri([first.mean(), second.mean()])
-    joint = float((first * second).mean())
-
-    def excess(correlation: float) -> float:
-        covariance = [[1.0, correlation], [correlation, 1.0]]
-        return float(multivariate_normal.cdf(thresholds, cov=covariance)) - joint
-
-    low = -0.98
-    high = 0.98
-    if excess(low) > 0:
-        return low
-    if excess(high) < 0:
-        return high
-    return float(brentq(excess, low, high, xtol=1e-4))
-
-
-def estimate_structure(runs: RecordedRuns) -> Structure:
-    """Loadings on one factor, by least squares on the tetrachoric correlations of all pairs."""
-    hallucinated = runs.hallucinated
-    models = len(hallucinated)
-    first, second = np.triu_indices(models, 1)
-    latent = np.array(
-        [
-            tetrachoric(hallucinated[a], hallucinated[b])
-            for a, b in zip(first, second, strict=True)
-        ]
-    )
-
-    def misfit(loadings: F64) -> F64:
-        left: F64 = loadings[first] * loadings[second] - latent
-        return left
-
-    fit = least_squares(misfit, np.full(models, 0.6), bounds=(-0.98, 0.98))
-    loadings: F64 = fit.x
-    plain = [
-        _correlation(hallucinated[a], hallucinated[b])
-        for a, b in zip(first, second, strict=True)
-    ]
-
-    of_missing = []
-    for row, missing in enumerate(runs.missing):
-        if missing[runs.was_asked[row]].mean() < MIN_MISSING:
-            continue
-        flags = np.where(runs.was_asked[row], missing.astype(np.float64), np.nan)
-        others = [model for model in range(models) if model != row]
-        relations = [tetrachoric(flags, hallucinated[model]) for model in others]
-        # Least squares of relation = missing loading x loading.
-        of_others = loadings[others]
-        of_missing.append(
-            float(np.dot(relations, of_others) / np.dot(of_others, of_others))
-        )
-    return Structure(
-        loadings=tuple(float(loading) for loading in loadings),
-        missing_loadings=tuple(of_missing),
-        mean_correlation=float(np.mean(plain)),
-        mean_latent_correlation=float(latent.mean()),
-        residual=float(np.sqrt(np.mean(misfit(loadings) ** 2))),
-    )
-
-
-def _correlation(a: F64, b: F64) -> float:
-    answered = ~np.isnan(a) & ~np.isnan(b)
-    return float(np.corrcoef(a[answered], b[answered])[0, 1])
+def read_structure(file: Path = STRUCTURE) -> Structure:
+    """Read what was estimated from the recorded runs."""
+    return Structure(**json.loads(file.read_text(encoding="utf-8")))
 
 
 # -- boards ----------------------------------------------------------------------------
@@ -349,28 +166,10 @@ def simulate_board(
     published = population.published
     hallucinated = exceeds(population.loadings, published.hallucination_rate)
     missing = exceeds(population.missing_loadings, 1 - published.answer_rate)
-    return score_matrix(
-        np.where(missing, np.nan, 1.0 - hallucinated), missing, np.ones_like(missing)
-    )
-
-
-def score_matrix(values: F64, missing: Bools, was_asked: Bools) -> Matrix:
-    """The package's matrix of one task, as it is read from records."""
-    keys = np.arange(values.shape[1], dtype=np.int64)
-    fields: dict[str, Any] = {
-        "measure": MEASURE,
-        "keys": keys,
-        "values": values,
-        "missing": missing,
-        "clusters": None,
-        "slices": {},
-    }
-    # Other versions of the package name the fields otherwise, or lack them.
-    asked_field = "was_asked" if "was_asked" in Matrix.__dataclass_fields__ else "asked"
-    fields[asked_field] = was_asked
-    if "unsure" in Matrix.__dataclass_fields__:
-        fields["unsure"] = np.zeros(values.shape, dtype=bool)
-    return Matrix(**fields)
+    values = np.where(missing, np.nan, 1.0 - hallucinated)
+    nothing = np.zeros_like(missing)
+    keys = np.arange(articles, dtype=np.int64)
+    return Matrix(MEASURE, keys, values, ~nothing, missing, nothing, None, {})
 
 
 @dataclass(frozen=True)
@@ -525,17 +324,9 @@ def holm_better(values: F64) -> Bools:
 # -- the report ------------------------------------------------------------------------
 
 
-def real_ranks(runs: RecordedRuns) -> dict[str, tuple[int, int]]:
-    """Rank ranges of the recorded runs themselves."""
-    values = 1.0 - runs.hallucinated
-    ranking = rank([score_matrix(values, runs.missing, runs.was_asked)])
-    return dict(zip(runs.names, ranking.ranks, strict=True))
-
-
 def report(
     results: BoardResults,
     structure: Structure,
-    recorded: Mapping[str, Sequence[int]],
     before: Mapping[str, Any] | None,
 ) -> list[str]:
     """The lines that are printed. before: what `--numbers` wrote of another version."""
@@ -552,19 +343,13 @@ def report(
         }
     names = list(_cells(results.package))
     rows = [[name, *(cells[name] for cells in columns.values())] for name in names]
-    table = [["", *columns], ["---"] * (len(columns) + 1), *rows]
     return [
         (
-            f"From {len(recorded)} recorded runs: correlation of errors between models"
+            f"From {len(structure.loadings)} recorded runs: correlation of errors between models"
             f" {structure.mean_correlation:.2f}, latent"
             f" {structure.mean_latent_correlation:.2f}; loadings on difficulty"
             f" {loadings} (residual {structure.residual:.2f}); those of missing"
             f" summaries {of_missing or 'none'}."
-        ),
-        "",
-        (
-            "Rank ranges of the recorded runs:"
-            f" {_ranges(recorded)}{'; before: ' + _ranges(before['recorded']) if before else ''}."
         ),
         "",
         (
@@ -573,14 +358,8 @@ def report(
             " s each:"
         ),
         "",
-        *(f"| {' | '.join(cells)} |" for cells in table),
+        *table_lines(["", *columns], rows),
     ]
-
-
-def _ranges(recorded: Mapping[str, Sequence[int]]) -> str:
-    return ", ".join(
-        f"{name} {best} to {worst}" for name, (best, worst) in recorded.items()
-    )
 
 
 def _cells(ranks: RankSummary) -> dict[str, str]:
@@ -604,23 +383,13 @@ def _cells(ranks: RankSummary) -> dict[str, str]:
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line."""
     parser = option_parser(__doc__)
-    parser.add_argument(
-        "--data",
-        type=Path,
-        required=True,
-        help="recorded runs: company/model/judgments.jsonl",
-    )
-    parser.add_argument("--boards", type=int, default=200)
-    parser.add_argument("--articles", type=int, default=ARTICLES)
-    parser.add_argument("--seed", type=int, default=0)
+    add_numbers(parser, boards=200, articles=ARTICLES, seed=0)
     add_output_options(parser)
     options = parser.parse_args(words)
     if options.boards < 1 or options.articles < 2:
         parser.error("--boards must be at least 1 and --articles at least 2")
 
-    runs = read_runs(options.data)
-    structure = estimate_structure(runs)
-    recorded = real_ranks(runs)
+    structure = read_structure()
     population = make_population(read_published(), structure, options.seed)
     results = measure_boards(population, options.boards, options.articles, options.seed)
     before = (
@@ -628,16 +397,11 @@ def main(words: Sequence[str] | None = None) -> int:
         if options.before
         else None
     )
-    lines = report(results, structure, recorded, before)
+    lines = report(results, structure, before)
     if options.write:
         write_page(options.write, PAGE_ROWS, lines)
     if options.numbers:
-        everything = {
-            "structure": asdict(structure),
-            "recorded": recorded,
-            "boards": asdict(results),
-        }
-        write_numbers(options.numbers, everything)
+        write_numbers(options.numbers, {"boards": asdict(results)})
     print("\n".join(lines))
     return 0
 

@@ -151,50 +151,9 @@ def update_summary(page: str) -> str:
     """
     lines = [SUMMARY]
     for family in all_families():
-        part = re.search(
-            rf"<!-- rows of {re.escape(family.name)} -->\n(.*?)<!-- end of rows -->",
-            page,
-            re.DOTALL,
-        )
-        # What fails on purpose, and the power of plans, are no coverage.
-        names = {
-            setting.name
-            for setting in family.settings
-            if not setting.contrast
-            and setting.most >= 0.9
-            and not setting.name.startswith("power")
-        }
-        rows = (
-            [line.strip("| ").split(" | ") for line in part[1].splitlines()]
-            if part
-            else []
-        )
-        covered_rows = [
-            cells for cells in rows if cells[0] in names and len(cells) == 8
-        ]
-        if not covered_rows:
-            continue
-        shares = [float(cells[2].rstrip("%")) for cells in covered_rows]
-        known_cells = [
-            re.search(r"^([\d.]+) \([^:,]+: ([\d.]+), ([\d.]+)%", cells[4])
-            for cells in covered_rows
-        ]
-        wider = [
-            float(match[1]) / float(match[2])
-            for match in known_cells
-            if match and float(match[2])
-        ]
-        theirs = [float(match[3]) for match in known_cells if match]
-        anchor = re.sub("[^a-z -]", "", family.title.lower()).replace(" ", "-")
-        cells = [
-            f"[{family.title}](#{anchor})",
-            str(len(covered_rows)),
-            f"{min(shares):.1f}%",
-            f"{np.median(shares):.1f}%",
-            f"{min(theirs):.1f}%" if theirs else "",
-            f"{np.median(wider):.2f}" if wider else "",
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
+        covered_rows = read_rows(page, family)
+        if covered_rows:
+            lines.append("| " + " | ".join(summarise(family, covered_rows)) + " |")
     text = "\n".join(["", *lines, "", ""])
     return re.sub(
         r"(<!-- families -->\n).*?(<!-- end of families -->)",
@@ -202,6 +161,45 @@ def update_summary(page: str) -> str:
         page,
         flags=re.DOTALL,
     )
+
+
+def read_rows(page: str, family: Family) -> list[list[str]]:
+    """The cells of a family's rows in a page, without what is no coverage."""
+    begin = f"<!-- rows of {re.escape(family.name)} -->\n"
+    part = re.search(rf"{begin}(.*?)<!-- end of rows -->", page, re.DOTALL)
+    if part is None:
+        return []
+    # What fails on purpose, and the power of plans, are no coverage.
+    names = {
+        setting.name
+        for setting in family.settings
+        if not setting.contrast
+        and setting.most >= 0.9
+        and not setting.name.startswith("power")
+    }
+    rows = [line.strip("| ").split(" | ") for line in part[1].splitlines()]
+    return [cells for cells in rows if cells[0] in names and len(cells) == 8]
+
+
+def summarise(family: Family, covered_rows: list[list[str]]) -> list[str]:
+    """The cells of a family's line in the summary."""
+    shares = [float(cells[2].rstrip("%")) for cells in covered_rows]
+    known_cells = [
+        re.search(r"^([\d.]+) \([^:,]+: ([\d.]+), ([\d.]+)%", cells[4])
+        for cells in covered_rows
+    ]
+    known = [match for match in known_cells if match]
+    wider = [float(match[1]) / float(match[2]) for match in known if float(match[2])]
+    theirs = [float(match[3]) for match in known]
+    anchor = re.sub("[^a-z -]", "", family.title.lower()).replace(" ", "-")
+    return [
+        f"[{family.title}](#{anchor})",
+        str(len(covered_rows)),
+        f"{min(shares):.1f}%",
+        f"{np.median(shares):.1f}%",
+        f"{min(theirs):.1f}%" if theirs else "",
+        f"{np.median(wider):.2f}" if wider else "",
+    ]
 
 
 def write(path: Path, family: Family, lines: dict[str, str]) -> None:

@@ -27,7 +27,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from measuring import option_parser
+from measuring import add_numbers, option_parser, table_lines
 
 os.environ.setdefault(
     "OMP_NUM_THREADS", "1"
@@ -154,12 +154,9 @@ def table(tallies: Sequence[Tally], before: Mapping[str, Tally]) -> list[str]:
         for counts in tallies
     ]
     heads = list(dict.fromkeys(head for cells in rows for head in cells))
-    lines = [
-        heads,
-        ["---"] * len(heads),
-        *([cells.get(head, "") for head in heads] for cells in rows),
-    ]
-    return [f"| {' | '.join(cells)} |" for cells in lines]
+    return table_lines(
+        heads, ([cells.get(head, "") for head in heads] for cells in rows)
+    )
 
 
 def summary(tallies: Sequence[Tally]) -> dict[str, Any]:
@@ -215,7 +212,6 @@ def read_tallies(file: Path) -> dict[str, Tally]:
 def read_options(words: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = option_parser(__doc__)
-    parser.add_argument("--trials", type=int, default=200, help="of each question")
     parser.add_argument(
         "--only",
         nargs="*",
@@ -223,7 +219,7 @@ def read_options(words: Sequence[str] | None) -> argparse.Namespace:
         metavar="WORD",
         help="questions with one of these words",
     )
-    parser.add_argument("--seed", type=int, default=0)
+    add_numbers(parser, trials=200, seed=0)
     add_output_options(parser)
     options = parser.parse_args(words)
     if options.trials < 1:

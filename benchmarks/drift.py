@@ -18,13 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalwright.analysis.drift import ALPHA, SCORE_SHARE, TEXT_SHARE, VERDICT_SHARE
-from evalwright.statistics import drift
 from evalwright.statistics.drift import (
-    MIN_ROUNDS_TO_TRIM,
-    NEGLIGIBLE_ITEMS,
-    PRIOR_FLIPS,
-    ROUNDS_TO_CONFIRM,
-    SIZE_THAT_MATTERS,
     detect_changed_texts,
     detect_changed_verdicts,
     detect_drift,
@@ -36,7 +30,6 @@ SEEN_WITHIN = 8
 CHANGE_IN_WEEK = 10
 CHANGED_SHARE = 0.10
 CHANGED_SCORE = 0.04
-YEARS_AT_ONCE = 50
 
 
 BAD_DAY_SHARE = 0.2
@@ -179,36 +172,8 @@ class Year:
 Rounds = list[tuple[Floats, NDArray[np.int64]]]
 
 
-def alarm_weeks(setting: Setting, years: list[Rounds]) -> NDArray[np.int64]:
-    """The week of each year's first alarm by any of the tests; 0 for none."""
-    if setting.missing:
-        return np.array([alarm_week(rounds) for rounds in years])
-    n_rounds = len(years[0])
-    scores = [np.stack([year[t][0] for year in years]) for t in range(n_rounds)]
-    texts = [np.stack([year[t][1] for year in years]) for t in range(n_rounds)]
-    first, *later = scores
-    distances = [
-        np.abs(round_scores[:, :, None] - first[:, None]).mean(axis=2)
-        for round_scores in later
-    ]
-    alike = [
-        (round_texts[:, :, None] == texts[0][:, None]).mean(axis=2)
-        for round_texts in texts[1:]
-    ]
-    by_test = np.stack(
-        [
-            first_alarms(scores, SCORE_SHARE * ALPHA),
-            later_alarms(distances, VERDICT_SHARE * ALPHA),
-            later_alarms(alike, TEXT_SHARE * ALPHA),
-        ]
-    )
-    never = n_rounds
-    weeks: NDArray[np.int64] = np.where(by_test == 0, never, by_test).min(axis=0)
-    return np.where(weeks == never, 0, weeks)
-
-
 def alarm_week(rounds: Rounds) -> int:
-    """As `alarm_weeks`, of one year, by the functions that `check drift` calls."""
+    """The week of a year's first alarm by the tests that `check drift` makes; 0 for none."""
     first, *later = [scores for scores, _ in rounds]
     first_texts, *later_texts = [texts for _, texts in rounds]
     alarms = (
@@ -219,90 +184,16 @@ def alarm_week(rounds: Rounds) -> int:
     return min((week for week in alarms if week is not None), default=0)
 
 
-def later_alarms(rounds: list[Floats], alpha: float) -> NDArray[np.int64]:
-    """As `first_alarms`, between the rounds after the baseline."""
-    weeks = first_alarms(rounds, alpha)
-    return np.where(weeks > 0, weeks + 1, 0)
-
-
-def first_alarms(rounds: list[Floats], alpha: float) -> NDArray[np.int64]:
-    """The first alarm of `detect_drift` in many years at once; 0 for none.
-
-    Args:
-        rounds: in order of time, (years, repeats, items) each, complete.
-        alpha: the chance of a false alarm in a year.
-    """
-    n_items = rounds[0].shape[2]
-    means = np.stack([scores.mean(axis=1) for scores in rounds], axis=1)
-    effects = means.mean(axis=2)
-    sizes = np.array([float(scores.shape[1] * n_items) for scores in rounds])
-    variances = variances_by_round(rounds, means)
-    weeks = np.zeros(len(effects), np.int64)
-    for week in range(1, len(rounds)):
-        n_rounds = week + 1
-        starts = np.arange(ROUNDS_TO_CONFIRM, n_rounds - ROUNDS_TO_CONFIRM + 1)
-        if not len(starts):
-            continue
-        most = float(sizes[:n_rounds].max())
-        variance = np.maximum(
-            variances[:, week], drift.least_variance(most, n_items, 1.0)
-        )[:, None]
-        weighed = drift.weigh_changes(
-            drift.clip_outliers(effects[:, :n_rounds], sizes[:n_rounds], variance),
-            sizes[:n_rounds],
-            starts,
-            variance=variance,
-            size=SIZE_THAT_MATTERS,
-            negligible=NEGLIGIBLE_ITEMS / n_items,
-        )
-        is_first = (weeks == 0) & (weighed.evidence >= 1 / alpha)
-        weeks[is_first] = week
-    return weeks
-
-
-def variances_by_round(rounds: list[Floats], means: Floats) -> Floats:
-    """What is known of the variance of an item after each round, (years, rounds)."""
-    squares = np.stack(
-        [
-            ((scores - means[:, t, None]) ** 2).sum(axis=(1, 2))
-            for t, scores in enumerate(rounds)
-        ],
-        axis=1,
-    )
-    n_items = means.shape[2]
-    degrees = np.cumsum([(scores.shape[1] - 1) * n_items for scores in rounds])
-    if degrees[-1]:
-        return (squares.cumsum(axis=1) + PRIOR_FLIPS / 2) / (degrees + PRIOR_FLIPS)
-    steps = np.diff(means, axis=1)
-    step_squares = ((steps - steps.mean(axis=2, keepdims=True)) ** 2).sum(axis=2) / 2
-    variances = np.ones((len(means), len(rounds)))
-    for week in range(1, len(rounds)):
-        so_far = step_squares[:, :week]
-        total = so_far.sum(axis=1)
-        n_steps = week
-        if week >= MIN_ROUNDS_TO_TRIM:
-            total = total - so_far.max(axis=1)
-            n_steps -= 1
-        degrees_so_far = n_steps * (n_items - 1)
-        variances[:, week] = (total + PRIOR_FLIPS / 2) / (degrees_so_far + PRIOR_FLIPS)
-    return variances
-
-
-def count_alarms(
-    setting: Setting, repetitions: int, seed: int, years_at_once: int = YEARS_AT_ONCE
-) -> tuple[int, int]:
+def count_alarms(setting: Setting, repetitions: int, seed: int) -> tuple[int, int]:
     """Count the years with a false alarm, and those in which the change is seen in time."""
     random = np.random.default_rng(seed)
     last = CHANGE_IN_WEEK + SEEN_WITHIN - 1
     n_false = n_seen = 0
-    for start in range(0, repetitions, years_at_once):
-        unchanged = []
-        changed = []
-        for _ in range(min(years_at_once, repetitions - start)):
-            unchanged.append(Year(setting, random).play(WEEKS, None))
-            changed.append(Year(setting, random).play(last, CHANGE_IN_WEEK))
-        n_false += int((alarm_weeks(setting, unchanged) > 0).sum())
-        n_seen += int((alarm_weeks(setting, changed) >= CHANGE_IN_WEEK).sum())
+    for _ in range(repetitions):
+        unchanged = Year(setting, random).play(WEEKS, None)
+        changed = Year(setting, random).play(last, CHANGE_IN_WEEK)
+        n_false += alarm_week(unchanged) > 0
+        n_seen += alarm_week(changed) >= CHANGE_IN_WEEK
     return n_false, n_seen
 
 

@@ -27,7 +27,6 @@ measured in the page; the machine and its load are printed beside them.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import hashlib
 import json
@@ -40,7 +39,7 @@ import tempfile
 import time
 import urllib.request
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -58,6 +57,7 @@ from evalwright.reports.explorer.page import write_page
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import Run, open_run
 from evalwright.runs.writer import SCHEMA_VERSION, RunWriter
+from measuring import Table, option_parser
 from support.browser import Tab, open_tab
 
 LANGUAGES = ("en", "zh", "en", "th", "en", "zh", "en", "my")
@@ -562,6 +562,9 @@ def measure_served(run: Run, samples: int, times: int, kept_home: Path | None) -
     run_folder = run.folder
     with tempfile.TemporaryDirectory() as temporary:
         home = kept_home or Path(temporary)
+        openings: list[dict[str, Any]] = []
+        times_s = ("address after s", "all samples after s", "CPU s")
+        table = Table(["opening", *times_s, "peak MiB"])
         for opening in range(1 if kept_home else 0, 1 + times):
             began = time.monotonic()
             with serving(run_folder, home) as (process, address):
@@ -570,27 +573,29 @@ def measure_served(run: Run, samples: int, times: int, kept_home: Path | None) -
                     time.sleep(0.02)
                 ready = time.monotonic() - began
                 cpu, peak = usage_of(process)
-                print(
-                    f"  opening {opening + 1}: address after {printed:.2f} s, all samples"
-                    f" after {ready:.2f} s and {cpu:.2f} CPU s, peak {peak:.0f} MiB",
-                    flush=True,
+                table.add(
+                    opening + 1,
+                    f"{printed:.2f}",
+                    f"{ready:.2f}",
+                    f"{cpu:.2f}",
+                    f"{peak:.0f}",
                 )
                 if opening == 0:
                     continue
-                timings = asyncio.run(measure_page(address, run.name, offline=False))
+                page = measure_page(address, run.name, offline=False)
+                openings.append(asyncio.run(page))
                 cpu, peak = usage_of(process)
-                print_openings([timings])
-                print(f"  server afterwards: {cpu:.2f} CPU s, peak {peak:.0f} MiB")
+                table.add("after the page", "", "", f"{cpu:.2f}", f"{peak:.0f}")
         raw = (run_folder / "samples.jsonl").stat().st_size
         kept = sum(file.stat().st_size for file in home.glob("scores/*.explorer"))
-        print(f"  index: {kept / 1e6:,.1f} MB, {kept / raw:.1%} of {raw / 1e6:,.1f} MB")
+        if openings:
+            print_openings(openings)
+        print(f"Index: {kept / 1e6:,.1f} MB, {kept / raw:.1%} of {raw / 1e6:,.1f} MB")
 
 
 def main() -> None:
     """Make what is missing, measure, print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = option_parser(__doc__)
     parser.add_argument("--samples", type=int, default=100_000)
     parser.add_argument(
         "--folder",
@@ -641,40 +646,40 @@ def main() -> None:
         print_openings(openings)
 
 
+STEPS = (
+    "first paint",
+    "columns there",
+    "read to the end",
+    "filter",
+    "slowest",
+    "count",
+    "sort",
+    "opened",
+    "click",
+)
+
+
 def print_openings(openings: Sequence[dict[str, Any]]) -> None:
     """Print the medians of several openings of a page."""
-    load = os.getloadavg()[0]
-    print(f"  {os.cpu_count()} cores, load {load:.1f}")
-    for name in (
-        "first paint",
-        "columns there",
-        "read to the end",
-        "filter",
-        "slowest",
-        "count",
-        "sort",
-        "opened",
-        "click",
-    ):
-        print(
-            f"  {name:20} {statistics.median(timings[name] for timings in openings):10,.1f} ms"
-        )
+
+    def median(figures: Iterable[float]) -> str:
+        return f"{statistics.median(figures):,.1f}"
+
+    table = Table(["step", "ms"])
+    for name in STEPS:
+        table.add(name, median(timings[name] for timings in openings))
     for number, search in enumerate(openings[0]["searches"]):
-        first = [timings["searches"][number]["first"] or 0 for timings in openings]
-        completed = [timings["searches"][number]["whole"] for timings in openings]
-        print(
-            f"  search {search['query']!r}: {search['hits']:,} hits, first"
-            f" {statistics.median(first):,.0f} ms, all"
-            f" {statistics.median(completed):,.0f} ms"
-        )
+        of_search = [timings["searches"][number] for timings in openings]
+        label = f"search {search['query']!r}, {search['hits']:,} hits"
+        table.add(f"{label}: first", median(hits["first"] or 0 for hits in of_search))
+        table.add(f"{label}: all", median(hits["whole"] for hits in of_search))
     print(
-        "  filters set on the page, until the list shows it: of names and of"
-        " numbers, how many, fastest, median, slowest ms ('click' is processor time"
-        " of each)"
+        "\nFilters set on the page, until the list shows it: of names and of numbers, how many,"
+        " fastest, median, slowest ms ('click' is processor time of each):"
     )
-    print(f"    {[timings['clicks'][1:] for timings in openings]}")
+    print([timings["clicks"][1:] for timings in openings])
     print(
-        f"  scrolling {[timings['scroll'] for timings in openings]}, console"
+        f"Scrolling {[timings['scroll'] for timings in openings]}, console"
         f" {openings[0]['console']}, heap {openings[0]['heap']:,.0f} MB"
     )
 

@@ -33,7 +33,6 @@ they could not be compared.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import signal
@@ -51,6 +50,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 sys.path[:0] = [str(Path(__file__).parent), str(SOURCE)]
 
 from gpu_worker import SHAPES, Options, matrices_of  # noqa: E402, I001
+from measuring import option_parser, table_lines  # noqa: E402
 from evalwright.models.local.hardware import nvml  # noqa: E402
 
 LIMIT_SECONDS = {
@@ -78,6 +78,15 @@ OFFLINE = {
     "PYTHONUNBUFFERED": "1",
 }
 SCORED_SETS = ("letters", "texts", "endings")
+SYSTEM_COLUMNS = (
+    "system",
+    "set",
+    "seconds",
+    "tokens/s",
+    "share",
+    "tree pass",
+    "peak GiB",
+)
 
 
 @dataclass(frozen=True)
@@ -261,6 +270,13 @@ class Comparison:
     unit: str
 
     @property
+    def shown(self) -> str:
+        """The difference in words."""
+        if self.difference is None:
+            return "not compared"
+        return f"{self.difference:.2g} {self.unit}"
+
+    @property
     def holds(self) -> bool:
         """Whether the numbers are equal within the margin."""
         return self.difference is not None and self.difference <= self.margin
@@ -342,35 +358,37 @@ def render(outcomes: Mapping[str, PartOutcome], options: Options) -> str:
     """Write the tables as Markdown."""
     rates_report = outcomes["rates"].report if "rates" in outcomes else {}
     rates = rates_report.get("rates", [])
-    lines = [
-        f"{options.shape}, {options.dtype}, on {rates_report.get('device', '?')},"
-        f" torch {rates_report.get('torch', '?')}",
-        "",
-        "| system | set | seconds | tokens/s | share | tree pass | peak GiB |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for part, outcome in outcomes.items():
-        rows = set_rows(part, outcome, options, rates)
-        lines += [f"| {' | '.join(row)} |" for row in rows]
-    lines += ["", "| compared | largest difference | may be |", "|---|---|---|"]
-    for comparison in compare_numbers(outcomes):
-        difference = (
-            "not compared"
-            if comparison.difference is None
-            else f"{comparison.difference:.2g} {comparison.unit}"
-        )
-        lines.append(f"| {comparison.text} | {difference} | {comparison.margin:g} |")
-    lines += ["", *equal_texts(outcomes)]
-    if rates:
-        lines += ["", "| matrix | tokens | TFLOP/s |", "|---|---|---|"]
-        lines += [
-            f"| {rate['matrix']} | {rate['tokens']:,} | {rate['per_second'] / 1e12:.3g} |"
-            for rate in rates
-        ]
-    lines += ["", "| part | seconds | |", "|---|---|---|"]
-    lines += [
-        f"| {part} | {outcome.seconds:.1f} | {outcome.problem or 'done'} |"
+    device = rates_report.get("device", "?")
+    torch = rates_report.get("torch", "?")
+    system_rows = [
+        row
         for part, outcome in outcomes.items()
+        for row in set_rows(part, outcome, options, rates)
+    ]
+    comparison_rows = [
+        (comparison.text, comparison.shown, f"{comparison.margin:g}")
+        for comparison in compare_numbers(outcomes)
+    ]
+    rate_rows = [
+        (rate["matrix"], f"{rate['tokens']:,}", f"{rate['per_second'] / 1e12:.3g}")
+        for rate in rates
+    ]
+    part_rows = [
+        (part, f"{outcome.seconds:.1f}", outcome.problem or "done")
+        for part, outcome in outcomes.items()
+    ]
+    lines = [
+        f"{options.shape}, {options.dtype}, on {device}, torch {torch}",
+        "",
+        *table_lines(SYSTEM_COLUMNS, system_rows),
+        "",
+        *table_lines(("compared", "largest difference", "may be"), comparison_rows),
+        "",
+        *equal_texts(outcomes),
+        "",
+        *table_lines(("matrix", "tokens", "TFLOP/s"), rate_rows),
+        "",
+        *table_lines(("part", "seconds", ""), part_rows),
     ]
     return "\n".join(lines) + "\n"
 
@@ -437,9 +455,7 @@ def run_parts(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """See the module."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = option_parser(__doc__)
     parser.add_argument("--minutes", type=float, default=8.0)
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
     parser.add_argument("--parts", default=",".join(LIMIT_SECONDS))

@@ -20,9 +20,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-NEVER = "<<<never>>>"
-TEXT_VOCABULARY = 8000
-"""Tokens of the trained tokenizer; the others of the vocabulary are made-up words."""
+import local_systems
+from local_systems import NEVER, System, draw_words, open_ours, open_peer
+
 SPARE_TOKENS = 16
 """Places that are left for tokens that a tokenizer's class adds by itself."""
 SHAPES: dict[str, dict[str, Any]] = {
@@ -101,64 +101,17 @@ class Options:
 
 def make_model(folder: Path, options: Options) -> dict[str, Any]:
     """Write a model with random weights, and a tokenizer of made-up words."""
-    import torch
-    from transformers import (
-        LlamaConfig,
-        LlamaForCausalLM,
-        Qwen2Config,
-        Qwen2ForCausalLM,
+    sizes = {**SHAPES[options.shape], "max_position_embeddings": 8192}
+    model = local_systems.make_model(
+        folder,
+        [draw_words(random.Random(0), 20_000)],
+        sizes,
+        kind=sizes.pop("kind"),
+        device=options.device,
+        dtype=options.dtype,
+        spare_tokens=SPARE_TOKENS,
     )
-
-    sizes = dict(SHAPES[options.shape])
-    classes = {
-        "llama": (LlamaConfig, LlamaForCausalLM),
-        "qwen2": (Qwen2Config, Qwen2ForCausalLM),
-    }
-    config_class, model_class = classes[sizes.pop("kind")]
-    make_tokenizer(folder, sizes["vocab_size"])
-    config = config_class(
-        **sizes, max_position_embeddings=8192, bos_token_id=0, eos_token_id=1
-    )
-    torch.manual_seed(0)
-    with torch.device(options.device):
-        model = model_class._from_config(config, dtype=getattr(torch, options.dtype))
-    model.save_pretrained(folder)
     return {"parameters": model.num_parameters()}
-
-
-def make_tokenizer(folder: Path, vocabulary: int) -> None:
-    """Train a tokenizer, and fill its vocabulary up, so that every token has a text."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast
-
-    core: Any = Tokenizer(models.BPE())
-    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    trainer = trainers.BpeTrainer(
-        vocab_size=min(vocabulary - SPARE_TOKENS, TEXT_VOCABULARY),
-        special_tokens=["<s>", "</s>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    core.train_from_iterator([draw_words(random.Random(0), 20_000)], trainer)
-    state = json.loads(core.to_str())
-    known = state["model"]["vocab"]
-    filled = range(len(known), vocabulary - SPARE_TOKENS)
-    known |= {f"~{number}": number for number in filled}
-    core = Tokenizer.from_str(json.dumps(state))
-    core.decoder = decoders.ByteLevel()
-    PreTrainedTokenizerFast(
-        tokenizer_object=core, bos_token="<s>", eos_token="</s>"
-    ).save_pretrained(folder)
-
-
-def draw_words(dice: random.Random, count: int) -> str:
-    """Draw made-up words of two to four syllables."""
-    syllables = [
-        consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"
-    ]
-    return " ".join(
-        "".join(dice.choices(syllables, k=dice.randint(2, 4))) for _ in range(count)
-    )
 
 
 @dataclass
@@ -208,98 +161,30 @@ def make_sets(tokenizer: Any, options: Options, seed: int) -> Sets:
 # --- systems
 
 
-@dataclass
-class System:
-    """One way to answer requests.
-
-    Attributes:
-        score: returns (log-likelihood, whether greedy) of each pair.
-        write: returns the greedy text after each prompt.
-        model: the torch model whose passes are timed; None if it is not in this process.
-    """
-
-    score: Callable[[Sequence[Pair]], list[tuple[float, bool]]]
-    write: Callable[[Sequence[str], int], list[str]]
-    model: Any = None
-
-
-def open_ours(backend: str, folder: Path, arguments: Mapping[str, Any]) -> System:
-    """Load one of our backends."""
-    from evalwright.core.requests import Generate, LogLikelihood, Request
-    from evalwright.core.responses import Response
-    from evalwright.models.local.hf.transformers_model import TransformersModel
-    from evalwright.models.model_interface import LocalModel
-    from evalwright.models.registry import open_model
-
-    model = open_model(f"{backend}/{folder}", arguments)
-    assert isinstance(model, LocalModel)
-    model.check()
-    model.load()
-
-    def answer(requests: Sequence[Request]) -> list[Response]:
-        answers = dict(model.answer_batch(requests))
-        responses = [answers[index] for index in range(len(requests))]
-        failures = [
-            response for response in responses if not isinstance(response, Response)
-        ]
-        if failures:
-            raise RuntimeError(f"{len(failures)} requests failed: {failures[0]}")
-        return [response for response in responses if isinstance(response, Response)]
-
-    def score(pairs: Sequence[Pair]) -> list[tuple[float, bool]]:
-        return [
-            (float(response.log_likelihood or 0.0), bool(response.is_greedy))
-            for response in answer([LogLikelihood(*pair) for pair in pairs])
-        ]
-
-    def write(prompts: Sequence[str], tokens: int) -> list[str]:
-        requests = [Generate(prompt, max_tokens=tokens) for prompt in prompts]
-        return [response.text for response in answer(requests)]
-
-    torch_model = None
-    if isinstance(model, TransformersModel) and model._engine is not None:
-        torch_model = model._engine.loaded.model
-    return System(score, write, torch_model)
-
-
-def open_peer(backend: str, folder: Path, options: Options) -> System:
-    """Load one of lm_eval's backends."""
-    from lm_eval.api.instance import Instance
-
-    arguments: dict[str, Any] = {"pretrained": str(folder), "dtype": options.dtype}
-    if backend == "hf":
-        from lm_eval.models.huggingface import HFLM
-
-        model: Any = HFLM(
-            **arguments, device=options.device, batch_size=options.peer_batch
+def open_system(part: str, folder: Path, options: Options) -> System:
+    """Load the backend of a part: one of ours, or one of lm_eval's after "lm-eval-"."""
+    arguments: dict[str, Any] = {"dtype": options.dtype}
+    if part == "hf":
+        return open_ours(part, folder, {**arguments, "device": options.device})
+    if part == "vllm-local":
+        engine = {"gpu_memory_utilization": 0.6}
+        return open_ours(
+            part, folder, {**arguments, "engine": engine, "max_length": 8190}
         )
+    if part == "lm-eval-hf":
+        arguments |= {"device": options.device, "batch_size": options.peer_batch}
     else:
-        from lm_eval.models.vllm_causallms import VLLM
+        arguments |= {
+            "batch_size": "auto",
+            "max_model_len": 8192,
+            "gpu_memory_utilization": 0.6,
+        }
+    return open_peer(part.removeprefix("lm-eval-"), folder, arguments)
 
-        model = VLLM(
-            **arguments,
-            batch_size="auto",
-            max_model_len=8192,
-            gpu_memory_utilization=0.6,
-        )
 
-    def instances(kind: str, arguments: Sequence[Any]) -> list[Any]:
-        return [
-            Instance(request_type=kind, doc={}, arguments=argument, idx=0)
-            for argument in arguments
-        ]
-
-    def score(pairs: Sequence[Pair]) -> list[tuple[float, bool]]:
-        requests = instances("loglikelihood", list(pairs))
-        answers = model.loglikelihood(requests, disable_tqdm=True)
-        return [(float(log_prob), bool(greedy)) for log_prob, greedy in answers]
-
-    def write(prompts: Sequence[str], tokens: int) -> list[str]:
-        settings = {"until": [NEVER], "max_gen_toks": tokens, "do_sample": False}
-        requests = instances("generate_until", [(text, settings) for text in prompts])
-        return list(model.generate_until(requests, disable_tqdm=True))
-
-    return System(score, write)
+def write_answers(system: System, prompts: Sequence[str], tokens: int) -> list[str]:
+    """Have a system write so many tokens after each prompt."""
+    return system.write([(prompt, tokens, NEVER) for prompt in prompts])
 
 
 def missing_package(part: str) -> str:
@@ -380,16 +265,7 @@ def measure_system(
 
     tokenizer = AutoTokenizer.from_pretrained(folder)
     began = time.perf_counter()
-    if part.startswith("lm-eval-"):
-        system = open_peer(part.removeprefix("lm-eval-"), folder, options)
-    else:
-        arguments: dict[str, Any] = {"dtype": options.dtype}
-        if part == "hf":
-            arguments["device"] = options.device
-        else:
-            arguments["engine"] = {"gpu_memory_utilization": 0.6}
-            arguments["max_length"] = 8190
-        system = open_ours(part, folder, arguments)
+    system = open_system(part, folder, options)
     report: dict[str, Any] = {
         "load_seconds": time.perf_counter() - began,
         "sets": {},
@@ -400,7 +276,7 @@ def measure_system(
     warm = make_sets(tokenizer, small, seed=99)
     for pairs in warm.pairs.values():
         system.score(pairs)
-    system.write([prompt[-200:] for prompt in warm.prompts[:4]], 4)
+    write_answers(system, [prompt[-200:] for prompt in warm.prompts[:4]], 4)
 
     timer = None
     if system.model is not None:
@@ -422,7 +298,9 @@ def measure_set(
         synchronize(options.device)
         began = time.perf_counter()
         if name == "generation":
-            answers: list[Any] = list(system.write(sets.prompts, options.tokens))
+            answers: list[Any] = list(
+                write_answers(system, sets.prompts, options.tokens)
+            )
         else:
             answers = list(system.score(sets.pairs[name]))
         synchronize(options.device)
@@ -575,7 +453,7 @@ def compare_devices(
         answers = {name: system.score(pairs) for name, pairs in sets.pairs.items()}
         report[f"{side} {dtype}"] = {
             "log_likelihoods": answers,
-            "texts": system.write(sets.prompts, 16),
+            "texts": write_answers(system, sets.prompts, 16),
             "tf32": torch.backends.cuda.matmul.allow_tf32,
         }
         report["tokens"] = {

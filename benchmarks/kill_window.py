@@ -33,6 +33,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from measuring import Table, option_parser
 from overhead import command_of_tree, ours, questions
 from remote_server import _BODY, _reply
 
@@ -252,10 +253,8 @@ async def kill_once(
     return lost, len(burst.sent)
 
 
-def describe(
-    name: str, load: int, outcomes: Sequence[tuple[list[LostReply], int]]
-) -> str:
-    """One line of the table."""
+def describe(outcomes: Sequence[tuple[list[LostReply], int]]) -> tuple[str, ...]:
+    """The figures of a row."""
     lost = [reply for replies, _ in outcomes for reply in replies]
     read = [reply for reply in lost if reply.is_read]
     counts = [len(replies) for replies, _ in outcomes]
@@ -264,21 +263,22 @@ def describe(
     cpu_ages = [reply.cpu_age for reply in read] or [0.0]
     later = max((reply.later for reply in read), default=0)
     sent = sum(count for _, count in outcomes)
+    median = statistics.median
     return (
-        f"| {name} | {load} | {len(outcomes)} | {sent} | {len(lost)}"
-        f" (median {statistics.median(counts):.0f}, max {max(counts)})"
-        f" | {len(read)} (median {statistics.median(read_counts):.0f},"
-        f" max {max(read_counts)})"
-        f" | {1000 * statistics.median(ages):.0f} / {1000 * max(ages):.0f}"
-        f" | {1000 * statistics.median(cpu_ages):.1f} / {1000 * max(cpu_ages):.1f}"
-        f" | {later} |"
+        str(len(outcomes)),
+        str(sent),
+        f"{len(lost)} (median {median(counts):.0f}, max {max(counts)})",
+        f"{len(read)} (median {median(read_counts):.0f}, max {max(read_counts)})",
+        f"{1000 * median(ages):.0f} / {1000 * max(ages):.0f}",
+        f"{1000 * median(cpu_ages):.1f} / {1000 * max(cpu_ages):.1f}",
+        str(later),
     )
 
 
 async def measure_kills(
-    trees: dict[str, Path], load: int, options: argparse.Namespace
+    trees: dict[str, Path], load: int, options: argparse.Namespace, table: Table
 ) -> None:
-    """Kill each tree's client so many times, interleaved, and print a line for each tree."""
+    """Kill each tree's client so many times, interleaved, and print a row for each tree."""
     chance = random.Random(options.seed)
     outcomes: dict[str, list[tuple[list[LostReply], int]]] = {
         name: [] for name in trees
@@ -305,7 +305,7 @@ async def measure_kills(
     finally:
         loops.end()
     for name, kills in outcomes.items():
-        print(describe(name, load, kills), flush=True)
+        table.add(name, load, *describe(kills))
 
 
 @contextmanager
@@ -319,8 +319,21 @@ def new_database(url: str) -> Iterator[None]:
     yield
 
 
+COLUMNS = (
+    "source",
+    "busy loops",
+    "kills",
+    "replies",
+    "lost",
+    "of these read",
+    "age, ms: median / max",
+    "age of read ones, CPU ms",
+    "later",
+)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = option_parser(__doc__)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--burst", type=int, default=68)
     parser.add_argument("--load", default="0,18", help="busy loops beside the client")
@@ -347,12 +360,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             from support.postgres import running
 
             options.url = stack.enter_context(running(durable=True)).url()
-        print(
-            "| source | busy loops | kills | replies | lost | of these read | age, ms:"
-            " median / max | age of read ones, CPU ms | later |\n" + "|---" * 9 + "|"
-        )
+        table = Table(COLUMNS)
         for load in options.load.split(","):
-            asyncio.run(measure_kills(trees, int(load), options))
+            asyncio.run(measure_kills(trees, int(load), options, table))
 
 
 if __name__ == "__main__":

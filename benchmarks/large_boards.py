@@ -1,6 +1,6 @@
 """Leaderboards of hundreds of models: seconds and peak memory of `evalwright leaderboard`, by part.
 
-    python -m benchmarks large_boards [--models 500] [--folder DIR] [--pages] [--profile]
+    python -m benchmarks large_boards [--models 500] [--folder DIR] [--pages]
 
 Writes the runs of so many models first (not timed): 60 tasks (six competencies in ten languages, in
 a tree) of 100 samples each, records of about 1 KB, abilities that are correlated over tasks, a few
@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from decision_questions.records import SCORER, run_record, task_definition
 from evalwright.core.errors import Failure
 from evalwright.core.responses import Response, Usage
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
@@ -34,8 +35,8 @@ from evalwright.core.tasks import MetricSpec
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.grouping import group_records
 from evalwright.runs.records import record_row
-from evalwright.runs.writer import SCHEMA_VERSION, RunWriter, to_json
-from measuring import option_parser
+from evalwright.runs.writer import RunWriter, to_json
+from measuring import Table, option_parser, peak_mib
 
 LANGUAGES = ("en", "id", "km", "lo", "ms", "my", "ta", "th", "tl", "vi")
 COMPETENCIES = (
@@ -49,29 +50,18 @@ COMPETENCIES = (
 TRANSLATED = ("knowledge", "reasoning")
 """Competencies whose tasks ask the same questions in every language."""
 SAMPLES = 100
-SCORER = "exact"
 SLICE = "difficulty"
 LEVELS = ("easy", "middle", "hard")
 METRIC = MetricSpec("accuracy", "accuracy", SCORER)
 MISSING_SHARE = 0.002
 UNSURE_SHARE = 0.005
 SEED = 34
-KIB_PER_MIB = 1024
 
 PARTS = (
     ("open the runs", "evalwright.cli.leaderboard", "open_runs"),
     ("confirm the numbers", "evalwright.runs.confirmed", "confirm_all"),
-    ("scores side by side", "evalwright.analysis.board", "matrices"),
-    ("ranks", "evalwright.analysis.board", "rank"),
-    ("simultaneous intervals", "evalwright.analysis.board", "_simultaneous_scores"),
-    ("overall scores", "evalwright.analysis.board", "_overall_score"),
-    ("notes", "evalwright.analysis.board", "_list_notes"),
     ("the whole board", "evalwright.analysis.board", "make_board"),
     ("files", "evalwright.cli.publishing", "publish"),
-    ("model pages", "evalwright.reports.model_pages", "write_pages"),
-    ("documents", "evalwright.reports.documents.board", "board_document"),
-    ("HTML", "evalwright.reports.html", "to_html"),
-    ("terminal", "evalwright.cli.leaderboard", "print_result"),
 )
 """What is timed: its name here, and the function by the module that calls it."""
 
@@ -208,32 +198,18 @@ def _write_run(
                 n_answered += kind != Records.KINDS.index("missing")
             tables[task] = tally.table()
             entries.append(_task_entry(task, language, competency, tally))
-        configuration = {
-            "tasks": [task for task, _, _ in records.tasks],
-            "tree": _tree(),
+        record = run_record(folder.name, list(tables), entries)
+        record["configuration"]["tree"] = _tree()
+        record["model"]["name"] = f"maker-{number % 40}/model-{number:03}"
+        record["usage"]["answers"] = {
+            "input_tokens": 120 * n_answered,
+            "output_tokens": 8 * n_answered,
+            "cost": round(0.0001 * n_answered, 12),
         }
-        writer.finish(
-            {
-                "schema": SCHEMA_VERSION,
-                "evalwright": "0.1.0",
-                "id": folder.name,
-                "identity": folder.name,
-                "started": "2026-01-01T00:00:00+00:00",
-                "seconds": 60.0,
-                "model": {"name": f"maker-{number % 40}/model-{number:03}"},
-                "configuration": configuration,
-                "environment": {},
-                "usage": {
-                    "answers": {
-                        "input_tokens": 120 * n_answered,
-                        "output_tokens": 8 * n_answered,
-                        "cost": round(0.0001 * n_answered, 12),
-                    }
-                },
-                "tasks": entries,
-                "groups": group_records(entries, configuration, tables.__getitem__),
-            }
+        record["groups"] = group_records(
+            entries, record["configuration"], tables.__getitem__
         )
+        writer.finish(record)
 
 
 def _task_entry(
@@ -241,19 +217,9 @@ def _task_entry(
 ) -> dict[str, Any]:
     return {
         **tally.result(task, "1", [METRIC]).as_dict(),
-        "definition": {},
-        "content_hash": "",
+        **task_definition(task, METRIC),
         "metadata": {"language": language, "competency": competency},
-        "scorers": [{"name": SCORER, "kind": SCORER, "options": {}}],
         "slice_keys": [SLICE],
-        "metric_specs": [
-            {
-                "label": METRIC.label,
-                "kind": METRIC.kind,
-                "scorer": METRIC.scorer,
-                "options": {},
-            }
-        ],
     }
 
 
@@ -299,15 +265,7 @@ class Timer:
         return wrapper
 
 
-def peak_mib() -> float:
-    """The highest memory use of this process so far, in MiB."""
-    # Not `ru_maxrss`, which a process inherits from the one that started it.
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
-    return int(peak.split()[1]) / KIB_PER_MIB
-
-
-def run_command(arguments: Sequence[str], profile: str) -> dict[str, Any]:
+def run_command(arguments: Sequence[str]) -> dict[str, Any]:
     """Run the command in this process, by parts."""
     began = time.perf_counter()
     from evalwright.cli import main as evalwright_command
@@ -315,23 +273,14 @@ def run_command(arguments: Sequence[str], profile: str) -> dict[str, Any]:
     timer = Timer()
     for name, module_name, function_name in PARTS:
         module = import_module(module_name)
-        if hasattr(module, function_name):
-            function = getattr(module, function_name)
-            setattr(module, function_name, timer.timed(name, function))
+        function = getattr(module, function_name)
+        setattr(module, function_name, timer.timed(name, function))
     command = ["leaderboard", *arguments]
     sys.argv = ["evalwright", *command]
-    if profile:
-        import cProfile
-
-        profiler = cProfile.Profile(time.process_time)
-        profiler.enable()
     try:
         code: Any = evalwright_command()
     except SystemExit as stopped:
         code = stopped.code
-    if profile:
-        profiler.disable()
-        profiler.dump_stats(profile)
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return {
         "code": code or 0,
@@ -359,7 +308,6 @@ def measure(label: str, folder: Path, options: argparse.Namespace) -> dict[str, 
         *(["--pages", str(out / "models")] if options.pages else []),
         *options.add,
     ]
-    profile = str(out / f"{label}.profile") if options.profile else ""
     environment = {
         **os.environ,
         "EVALWRIGHT_HOME": str(folder / "home"),
@@ -368,7 +316,7 @@ def measure(label: str, folder: Path, options: argparse.Namespace) -> dict[str, 
     subprocess.run(
         [
             *(sys.executable, __file__, "--worker", str(report_file)),
-            *("--profile-file", profile, "--", *arguments),
+            *("--", *arguments),
         ],
         check=True,
         env=environment,
@@ -385,14 +333,13 @@ def measure(label: str, folder: Path, options: argparse.Namespace) -> dict[str, 
 
 def print_report(label: str, report: dict[str, Any]) -> None:
     """Print a table of the parts."""
-    print(
-        f"\n{label}: {report['seconds']:.1f} s, {report['cpu']:.1f} CPU s, peak"
-        f" {report['mib']:.0f} MiB, exit code {report['code']}\n"
+    table = Table(
+        ["part", "seconds", "CPU seconds", "calls", "peak so far, MiB"], label
     )
-    print("| part | seconds | CPU seconds | calls | peak so far, MiB |")
-    print("|---|---|---|---|---|")
     for name, (seconds, cpu, calls, mib) in report["parts"].items():
-        print(f"| {name} | {seconds:.1f} | {cpu:.1f} | {calls:.0f} | {mib:.0f} |")
+        table.add(name, f"{seconds:.1f}", f"{cpu:.1f}", f"{calls:.0f}", f"{mib:.0f}")
+    whole = (f"{report['seconds']:.1f}", f"{report['cpu']:.1f}", 1)
+    table.add(f"all (exit code {report['code']})", *whole, f"{report['mib']:.0f}")
     sizes = ", ".join(
         f"{name} {size / 1e6:.2f} MB" for name, size in report["sizes"].items()
     )
@@ -405,30 +352,21 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--models", type=int, default=500)
     parser.add_argument("--folder", type=Path, help="keep the runs and the board here")
     parser.add_argument("--pages", action="store_true", help="a page a model, too")
-    parser.add_argument("--profile", action="store_true", help="cProfile of each step")
-    parser.add_argument(
-        "--only", choices=["write", "first", "second"], help="one step alone"
-    )
     parser.add_argument(
         "--add", action="append", default=[], help="a further argument of the command"
     )
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--profile-file", default="", help=argparse.SUPPRESS)
     parser.add_argument("arguments", nargs="*", help=argparse.SUPPRESS)
     options = parser.parse_args(words)
     if options.worker:
-        report = run_command(options.arguments, options.profile_file)
+        report = run_command(options.arguments)
         options.worker.write_text(json.dumps(report))
         return 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
-        began = time.perf_counter()
-        if options.only in (None, "write"):
-            write_runs(folder / "runs", options.models)
-            print(f"written in {time.perf_counter() - began:.0f} s", file=sys.stderr)
+        write_runs(folder / "runs", options.models)
         for label in ("first", "second"):
-            if options.only in (None, label):
-                print_report(label, measure(label, folder, options))
+            print_report(label, measure(label, folder, options))
     return 0
 
 

@@ -5,16 +5,23 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
+import signal
+import socket
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import time
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from aiohttp import web
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+Figure = TypeVar("Figure")
 
 
 def option_parser(documentation: str | None) -> argparse.ArgumentParser:
@@ -44,13 +51,17 @@ class Table:
     def __init__(self, columns: Sequence[str], title: str = "") -> None:
         self._n_columns = len(columns)
         print(f"\n{title}\n" if title else "")
-        print(_line(columns))
-        print(f"|{'---|' * len(columns)}", flush=True)
+        print("\n".join(table_lines(columns, [])), flush=True)
 
     def add(self, *cells: object) -> None:
         """Print a row."""
         assert len(cells) == self._n_columns, cells
         print(_line(cells), flush=True)
+
+
+def table_lines(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> list[str]:
+    """Return the lines of a Markdown table."""
+    return [_line(columns), f"|{'---|' * len(columns)}", *map(_line, rows)]
 
 
 def _line(cells: Iterable[object]) -> str:
@@ -62,6 +73,87 @@ def cpu_of_process(pid: int) -> float:
     """Return the CPU seconds of a process so far, user and system, without its children."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def peak_mib() -> float:
+    """Return the highest memory use of this process so far, in MiB."""
+    # Not `ru_maxrss`, which a process inherits from the one that started it.
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    line = next(line for line in lines if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1024
+
+
+@dataclass(frozen=True)
+class ProcessUsage:
+    """What a finished command took.
+
+    Attributes:
+        cpu: seconds of CPU, with those of its children.
+        wall: seconds until it ended.
+        memory: peak of its largest process, in MiB.
+    """
+
+    cpu: float
+    wall: float
+    memory: float
+
+
+def measure_command(
+    command: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    codes: Sequence[int] = (0,),
+) -> ProcessUsage:
+    """Run a command to its end, with its output at the end of `output.log` in the folder.
+
+    Args:
+        command: the command and its arguments.
+        folder: its working folder.
+        environment: its environment; None for that of this process.
+        codes: exit codes of success.
+
+    Raises:
+        RuntimeError: it ends with another code; with the end of its output.
+    """
+    log = folder / "output.log"
+    began = time.perf_counter()
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in codes:
+        raise RuntimeError(
+            f"{' '.join(command)} ended with {process.returncode}:\n"
+            + log.read_text(errors="replace")[-2000:]
+        )
+    return ProcessUsage(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024)
+
+
+def take_turns(
+    ways: Mapping[str, Callable[[], Figure]], repeats: int
+) -> dict[str, list[Figure]]:
+    """Measure each way once in every repeat, so that all meet the same load of the machine.
+
+    Args:
+        ways: by name, what measures once.
+        repeats: how often.
+
+    Returns:
+        The figures of each way, by name.
+    """
+    figures: dict[str, list[Figure]] = {name: [] for name in ways}
+    for _ in range(repeats):
+        for name, measure in ways.items():
+            figures[name].append(measure())
+    return figures
 
 
 @contextmanager
@@ -78,6 +170,71 @@ def started_server(command: Sequence[str]) -> Iterator[tuple[int, str]]:
     finally:
         process.terminate()
         process.wait()
+
+
+def free_port() -> int:
+    """Find a port that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def served(
+    command: Sequence[str],
+    folder: Path,
+    address: str,
+    environment: Mapping[str, str] | None = None,
+    wait_seconds: float = 60,
+) -> Iterator[str]:
+    """Start a server, with its output in `server.log`, and end it with the block.
+
+    Args:
+        command: the command and its arguments.
+        folder: its working folder.
+        address: what answers once it is ready.
+        environment: its environment; None for that of this process.
+        wait_seconds: how long it may take.
+
+    Yields:
+        The address, or the longer one with a key that it printed.
+
+    Raises:
+        SystemExit: it does not answer in time; with the end of its output.
+    """
+    log = folder / "server.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    try:
+        until = time.monotonic() + wait_seconds
+        while not (opened := _answering_address(address, log)):
+            if process.poll() is not None or time.monotonic() > until:
+                text = log.read_text(errors="replace")[-2000:]
+                raise SystemExit(f"{command[0]} did not start:\n{text}")
+            time.sleep(0.1)
+        yield opened
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        process.wait()
+
+
+def _answering_address(address: str, log: Path) -> str:
+    """Return the address, as printed if it was; "" if it does not answer."""
+    printed = re.search(rf"{re.escape(address)}\S*", log.read_text(errors="replace"))
+    candidate = printed[0] if printed else address
+    try:
+        urllib.request.urlopen(candidate, timeout=5).close()
+    except OSError:
+        return ""
+    return candidate
 
 
 async def serve_forever(app: web.Application) -> None:

@@ -17,7 +17,6 @@ import argparse
 import json
 import os
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -26,12 +25,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from decision_questions.records import run_record
 from evalwright.api import compare as compare_runs
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
 from evalwright.core.tasks import MetricSpec
 from evalwright.runs.aggregation import TaskTally
 from evalwright.runs.reader import open_run
-from evalwright.runs.writer import SCHEMA_VERSION, RunWriter
+from evalwright.runs.writer import RunWriter
+from measuring import Table, option_parser, peak_mib
 
 SLICES = ("subject", "language")
 METRICS = (
@@ -92,20 +93,7 @@ def write(folder: Path, seed: int, skill: float, options: argparse.Namespace) ->
                 for metric in METRICS
             ],
         }
-        data: dict[str, Any] = {
-            "schema": SCHEMA_VERSION,
-            "evalwright": "0",
-            "id": folder.name,
-            "identity": folder.name,
-            "started": "2026-01-01T00:00:00",
-            "seconds": 0.0,
-            "model": {"name": folder.name},
-            "configuration": {},
-            "environment": {},
-            "usage": {},
-            "tasks": [entry],
-        }
-        writer.finish(data)
+        writer.finish(run_record(folder.name, ["million"], [entry]))
 
 
 def numbers(folder: Path) -> dict[str, Any]:
@@ -143,9 +131,7 @@ def compare_run_pair(folder: Path, slices: Sequence[str] = ()) -> dict[str, Any]
 
 def main() -> None:
     """See the module."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = option_parser(__doc__)
     parser.add_argument("--samples", type=int, default=1_000_000)
     parser.add_argument(
         "--answer", type=int, default=200, help="characters of an answer"
@@ -164,7 +150,7 @@ def main() -> None:
             report = compare_run_pair(
                 options.folder, SLICES if options.step == "slices" else ()
             )
-        report["mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        report["mib"] = peak_mib()
         print(json.dumps(report))
         return
     with tempfile.TemporaryDirectory() as temporary:
@@ -176,11 +162,9 @@ def main() -> None:
         # without.
         home = Path(temporary) / "home"
         size = sum(file.stat().st_size for file in folder.glob("*/samples.jsonl")) / 1e6
-        print(f"{options.samples} samples a run, {size:.0f} MB of records in both\n")
-        print(
-            "| step | seconds | CPU seconds | peak memory, MiB | what came out"
-            " |\n|---|---|---|---|---|"
-        )
+        title = f"{options.samples} samples a run, {size:.0f} MB of records in both"
+        figures = ("seconds", "CPU seconds", "peak memory, MiB", "what came out")
+        table = Table(["step", *figures], title)
         for label, step in (
             ("numbers", "numbers"),
             ("compare", "compare"),
@@ -200,11 +184,8 @@ def main() -> None:
                 command, capture_output=True, text=True, check=True, env=environment
             )
             report = json.loads(done.stdout)
-            print(
-                f"| {label} | {report['seconds']:.1f} | {report['cpu']:.1f} |"
-                f" {report['mib']:.0f} | {report['what']} |",
-                flush=True,
-            )
+            seconds = (f"{report['seconds']:.1f}", f"{report['cpu']:.1f}")
+            table.add(label, *seconds, f"{report['mib']:.0f}", report["what"])
 
 
 if __name__ == "__main__":

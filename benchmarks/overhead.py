@@ -18,7 +18,6 @@ and "after", both with the Python that runs this file and its packages; ratios a
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shlex
@@ -26,25 +25,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from measuring import ProcessUsage, Table, measure_command, option_parser
 from peers import INSPECT, LM_EVAL, OURS, Peer
 
 SMALL = 200
-
-
-@dataclass(frozen=True)
-class ProcessUsage:
-    """One finished command: seconds of CPU and of wall time, and peak memory of its largest process
-    in MiB.
-    """
-
-    cpu: float
-    wall: float
-    memory: float
 
 
 def measure(
@@ -61,26 +48,7 @@ def measure(
         **(extra or {}),
     }
     environment.pop("PYTHONPATH", None)
-    log = folder / "output.log"
-    began = time.perf_counter()
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-    wall = time.perf_counter() - began
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise RuntimeError(
-            f"{' '.join(command)} ended with"
-            f" {process.returncode}:\n{log.read_text()[-2000:]}"
-        )
-    return ProcessUsage(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024)
+    return measure_command(command, folder, environment)
 
 
 def questions(path: Path, count: int) -> None:
@@ -228,15 +196,11 @@ def cpu_per_sample(
             slopes[name].append(1000 * (large.cpu - small.cpu) / (count - SMALL))
     yardstick = systems[0][0]
     base = statistics.median(slopes[yardstick])
-    print(
-        f"\n| system | CPU ms a sample ({count:,} samples) | times {yardstick}"
-        " |\n|---|---|---|"
-    )
+    heads = ("system", f"CPU ms a sample ({count:,} samples)", f"times {yardstick}")
+    table = Table(heads)
     for name, milliseconds in slopes.items():
-        print(
-            f"| {name} | {statistics.median(milliseconds):.3f} |"
-            f" {statistics.median(milliseconds) / base:.1f} |"
-        )
+        median = statistics.median(milliseconds)
+        table.add(name, f"{median:.3f}", f"{median / base:.1f}")
 
 
 def start_up(repeats: int, trees: Sequence[Path]) -> None:
@@ -295,14 +259,12 @@ def start_up(repeats: int, trees: Sequence[Path]) -> None:
                 for place, command in enumerate(commands):
                     times[system][place].append(1000 * measure(command, folder).wall)
     base = statistics.median(times["bare python"][0])
-    print("\n| command | wall ms | times bare python |\n|---|---|---|")
+    table = Table(["command", "wall ms", "times bare python"])
     for system, commands in rows.items():
         for place, command in enumerate(commands):
             milliseconds = statistics.median(times[system][place])
-            print(
-                f"| {system} {_arguments(command)} | {milliseconds:.0f} |"
-                f" {milliseconds / base:.1f} |"
-            )
+            shown = f"{system} {_arguments(command)}"
+            table.add(shown, f"{milliseconds:.0f}", f"{milliseconds / base:.1f}")
 
 
 def _arguments(command: Sequence[str]) -> str:
@@ -319,29 +281,24 @@ def first_request(systems: Sequence[System], repeats: int) -> None:
     for _ in range(repeats + 1):
         for name, make in systems:
             walls[name].append(run_system(make, 1).wall)
-    print("\n| system | seconds for a run of one sample |\n|---|---|")
+    table = Table(["system", "seconds for a run of one sample"])
     for name, seconds in walls.items():
-        print(f"| {name} | {statistics.median(seconds[1:]):.2f} |")
+        table.add(name, f"{statistics.median(seconds[1:]):.2f}")
 
 
 def memory(systems: Sequence[System], count: int, big: int) -> None:
     """Peak memory at two sizes. inspect_ai would take half an hour for the larger one, so it gets
     twice the smaller.
     """
-    print(
-        "\n| system | samples | peak MiB | samples | peak MiB | KiB a sample"
-        " |\n|---|---|---|---|---|---|"
-    )
+    sizes = ("samples", "peak MiB", "more samples", "their peak MiB")
+    table = Table(["system", *sizes, "KiB a sample"])
     for name, make in systems:
         most = 2 * count if name == "inspect_ai" else big
         small = run_system(make, count).memory
         large = run_system(make, most).memory
         kib_per_sample = 1024 * (large - small) / (most - count)
-        print(
-            f"| {name} | {count:,} | {small:.0f} | {most:,} | {large:.0f} |"
-            f" {kib_per_sample:.2f} |",
-            flush=True,
-        )
+        peaks = (f"{count:,}", f"{small:.0f}", f"{most:,}", f"{large:.0f}")
+        table.add(name, *peaks, f"{kib_per_sample:.2f}")
 
 
 def over_http(count: int, repeats: int, trees: Sequence[Path]) -> None:
@@ -387,7 +344,7 @@ def over_http(count: int, repeats: int, trees: Sequence[Path]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = option_parser(__doc__)
     parser.add_argument("--samples", type=int, default=10_000)
     parser.add_argument("--big", type=int, default=100_000)
     parser.add_argument("--repeats", type=int, default=3)

@@ -1,6 +1,6 @@
 """Looking into runs: the explorer beside `inspect view`, on the same logs of inspect_ai.
 
-    python -m benchmarks peers_explorer [--peers FOLDER] [--out FOLDER] [--samples 10000]
+    python -m benchmarks peers_explorer [--out FOLDER] [--samples 10000]
 
 inspect_ai evaluates two scripted models on questions with options, summaries with two scores and
 questions on pictures (384 samples), and one model on 10,000 sums. Evalwright imports the logs. Both
@@ -14,181 +14,27 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import os
-import re
 import shutil
-import signal
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from measuring import Table, option_parser
+from measuring import Table, add_numbers, free_port, option_parser, served
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import peers
 from support.browser import Tab, open_tab
 
-REPEATS = 3
 STEP_TIMEOUT_S = 60
+TASKS = Path(__file__).resolve().parent / "peer_tasks" / "viewed.py"
 DESKTOP = (1440, 900)
 PHONE = (390, 844)
-
-INSPECT_TASKS = '''\
-"""Scripted models on tasks of four kinds, for both viewers."""
-import base64, random, re, struct, sys, zlib
-
-import tiktoken
-
-
-class Words:
-    def encode(self, text, **options):
-        return text.split()
-
-
-# Its token counter downloads a vocabulary; counting words instead needs no network.
-tiktoken.get_encoding = tiktoken.encoding_for_model = lambda name: Words()
-
-from inspect_ai import Task, eval, task
-from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import (
-    ChatMessageUser, ContentImage, ContentText, ModelOutput, get_model
-)
-from inspect_ai.scorer import Score, choice, includes, match, mean, scorer, stderr
-from inspect_ai.solver import generate, multiple_choice, system_message
-
-CITIES = {
-    "France": "Paris", "Peru": "Lima", "Fiji": "Suva", "Chile": "Santiago",
-    "Norway": "Oslo", "Ghana": "Accra", "Laos": "Vientiane", "Kenya": "Nairobi",
-    "Korea": "Seoul", "Cuba": "Havana", "Italy": "Rome", "Egypt": "Cairo",
-}
-COUNTRIES = list(CITIES)
-
-
-def picture(seed):
-    pixels = b"".join(
-        b"\\0" + bytes(c for x in range(48) for c in (x * 5, y * 5, seed * 77 % 256))
-        for y in range(48)
-    )
-
-    def chunk(kind, data):
-        body = kind + data
-        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
-
-    head = struct.pack(">IIBBBBB", 48, 48, 8, 2, 0, 0, 0)
-    png = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(pixels)) + chunk(b"IEND", b"")
-    return "data:image/png;base64," + base64.b64encode(b"\\x89PNG\\r\\n\\x1a\\n" + png).decode()
-
-
-@task
-def capitals():
-    draw = random.Random(1)
-    samples = []
-    for index in range(120):
-        country = COUNTRIES[index % 12]
-        options = draw.sample([c for c in CITIES.values() if c != CITIES[country]], 3)
-        options.insert(draw.randrange(4), CITIES[country])
-        samples.append(Sample(
-            id=f"cap-{index:03d}", choices=options,
-            input=f"What is the capital of {country}? (variant {index // 12})",
-            target="ABCD"[options.index(CITIES[country])],
-            metadata={"topic": ("geography", "history", "language")[index % 3]},
-        ))
-    return Task(dataset=MemoryDataset(samples), solver=multiple_choice(), scorer=choice())
-
-
-@scorer(metrics=[mean(), stderr()])
-def word_overlap():
-    async def score(state, target):
-        answer = set(state.output.completion.lower().split())
-        expected = set(target.text.lower().split())
-        shared = len(answer & expected)
-        reason = f"{shared} of {len(answer | expected)} words are shared."
-        return Score(value=shared / len(answer | expected), explanation=reason)
-    return score
-
-
-@scorer(metrics=[mean(), stderr()])
-def length():
-    async def score(state, target):
-        return Score(value=float(len(state.output.completion.split())))
-    return score
-
-
-@task
-def summaries():
-    samples = [Sample(
-        id=f"sum-{index:03d}",
-        input=f"Summarise in one sentence: The city of {CITIES[COUNTRIES[index % 12]]} opened a"
-        f" library on Monday. It has {index + 10} rooms and was paid for by the citizens.",
-        target=f"{CITIES[COUNTRIES[index % 12]]} opened a library with {index + 10} rooms that"
-        " its citizens paid for.",
-    ) for index in range(60)]
-    solver = [system_message("You are a careful editor."), generate()]
-    return Task(
-        dataset=MemoryDataset(samples), solver=solver, scorer=[word_overlap(), length()]
-    )
-
-
-@task
-def pictures():
-    samples = [Sample(id=f"pic-{index:02d}", target="a gradient", input=[ChatMessageUser(content=[
-        ContentText(text=f"What is in picture {index}?"), ContentImage(image=picture(index))
-    ])]) for index in range(12)]
-    return Task(dataset=MemoryDataset(samples), solver=generate(), scorer=includes())
-
-
-@task
-def sums():
-    samples = [Sample(
-        id=f"add-{index:05d}", input=f"What is {index} + {index * 7 % 1000}?",
-        target=str(index + index * 7 % 1000),
-    ) for index in range(int(sys.argv[1]))]
-    return Task(dataset=MemoryDataset(samples), solver=generate(), scorer=match())
-
-
-def scripted(name, share):
-    draw = random.Random(name)
-
-    def reply(messages, tools, tool_choice, config):
-        text = messages[-1].text
-        is_right = draw.random() < share
-        if "capital of" in text:
-            city = CITIES[re.search(r"capital of (\\w+)", text)[1]]
-            letter = re.search(rf"([A-D])\\) {city}", text)[1]
-            said = city if is_right else "another city"
-            letter = letter if is_right else "BCDA"["ABCD".index(letter)]
-            answer = f"I think of {said}.\\n\\nANSWER: {letter}"
-        elif "Summarise" in text:
-            city = re.search(r"city of (\\w+)", text)[1]
-            rooms = re.search(r"has (\\d+)", text)[1]
-            answer = f"{city} opened a library with {rooms} rooms that its citizens paid for."
-            answer = answer if is_right else f"A library was opened in {city} on Monday."
-        elif "picture" in text:
-            answer = "It shows a gradient." if is_right else "It shows a cat."
-        else:
-            first, second = map(int, re.findall(r"\\d+", text)[:2])
-            answer = str(first + second if is_right else first - second)
-        return ModelOutput.from_content(name, answer)
-
-    return get_model(f"mockllm/{name}", custom_outputs=reply, memoize=False)
-
-
-shown = {"display": "none", "max_samples": 256}
-for name, share in (("strong", 0.8), ("weak", 0.6)):
-    for make in (capitals, summaries, pictures):
-        eval(make(), model=scripted(name, share), log_dir="logs", **shown)
-eval(sums(), model=scripted("strong", 0.8), log_dir="many", **shown)
-'''
-
 
 # -- the logs and the servers ----------------------------------------------------------
 
@@ -196,8 +42,7 @@ eval(sums(), model=scripted("strong", 0.8), log_dir="many", **shown)
 def make_logs(folder: Path, samples: int) -> None:
     """Evaluate with inspect_ai, and import its logs."""
     peers.INSPECT.ensure()
-    (folder / "tasks.py").write_text(INSPECT_TASKS)
-    command = [str(peers.INSPECT.python), "tasks.py", str(samples)]
+    command = [str(peers.INSPECT.python), str(TASKS), str(samples)]
     run_quietly(command, folder)
     for logs in ("logs", "many"):
         run_quietly(
@@ -219,47 +64,6 @@ def run_quietly(command: list[str], folder: Path) -> None:
         raise RuntimeError(f"{command} failed:\n{completed.stdout}{completed.stderr}")
 
 
-def open_address(address: str, output: str) -> str:
-    """The address that answers, "" for none; ours is printed with a key in it."""
-    printed = re.search(rf"{address}\S*", output)
-    candidate = printed[0] if printed else address
-    try:
-        urllib.request.urlopen(candidate, timeout=5).close()
-    except OSError:
-        return ""
-    return candidate
-
-
-@contextmanager
-def served(command: list[str], folder: Path, address: str) -> Iterator[str]:
-    """Run a viewer's server; yields the address, or the one that it printed."""
-    output_file = folder / "server.log"
-    with output_file.open("w") as output:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    try:
-        deadline = time.monotonic() + STEP_TIMEOUT_S
-        while not (opened := open_address(address, output_file.read_text())):
-            if time.monotonic() > deadline:
-                raise RuntimeError(output_file.read_text())
-            time.sleep(0.1)
-        yield opened
-    finally:
-        os.killpg(process.pid, signal.SIGINT)
-        process.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def inspect_server(logs: str, port: int) -> list[str]:
     program = str(peers.INSPECT.bin / "inspect")
     return [program, "view", "--log-dir", logs, "--port", str(port)]
@@ -278,6 +82,9 @@ class Person:
     """Clicks and types in a tab, and takes the time until what it waits for is there.
 
     Attributes:
+        viewer: its name.
+        out: where pictures are written.
+        n_many: samples of the larger log.
         actions: clicks, keys and typed texts so far.
         seconds: how long each named step took.
     """
@@ -285,8 +92,14 @@ class Person:
     tab: Tab
     viewer: str
     out: Path
+    n_many: int
     actions: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def searched(self) -> int:
+        """The sum that is searched for, near the end of the larger log."""
+        return self.n_many * 9876 // 10_000
 
     async def wait(self, condition: str) -> None:
         began = time.monotonic()
@@ -529,13 +342,14 @@ async def inspect_many(person: Person, address: str) -> None:
     # A folder with one log opens it without a click.
     shown = f"/add-00000/.test({TEXT})"
     opening = person.tab.send("Page.navigate", url=address)
-    await person.timed("10,000: list", opening, shown)
+    await person.timed("many: list", opening, shown)
     await person.click("document.querySelector('.cm-content')")
-    filtered = f"/\\d . 10000 (rows|Samples)/i.test({TEXT})"
-    words = 'input_contains("9876 +")'
-    await person.timed("10,000: filter", person.type(words), filtered)
-    opened = f"/9876/.test({TEXT}) && /sample/.test(location.hash)"
-    await person.timed("10,000: sample", person.click(row("9876")), opened)
+    filtered = f"/\\d . {person.n_many} (rows|Samples)/i.test({TEXT})"
+    words = f'input_contains("{person.searched} +")'
+    await person.timed("many: filter", person.type(words), filtered)
+    opened = f"/{person.searched}/.test({TEXT}) && /sample/.test(location.hash)"
+    click = person.click(row(str(person.searched)))
+    await person.timed("many: sample", click, opened)
 
 
 async def open_first_samples(person: Person, address: str) -> None:
@@ -546,16 +360,16 @@ async def open_first_samples(person: Person, address: str) -> None:
 async def our_many(person: Person, address: str) -> None:
     shown = f"/add-00000/.test({TEXT})"
     opening = open_first_samples(person, address)
-    await person.timed("10,000: list", opening, shown)
+    await person.timed("many: list", opening, shown)
     await person.click("document.querySelector('.search')")
     # Until the sample is on the screen; the rest is searched meanwhile.
-    filtered = (
-        "document.querySelector('.table-rows .row')?.innerText.includes('9876 +')"
-    )
-    await person.timed("10,000: filter", person.type('"9876 +"'), filtered)
+    words = f"{person.searched} +"
+    first_row = "document.querySelector('.table-rows .row')"
+    filtered = f"{first_row}?.innerText.includes('{words}')"
+    await person.timed("many: filter", person.type(f'"{words}"'), filtered)
     first = "document.querySelector('.table-rows .row .words a')"
     opened = "/sample/.test(location.hash) && document.querySelector('.score')"
-    await person.timed("10,000: sample", person.click(first), opened)
+    await person.timed("many: sample", person.click(first), opened)
 
 
 # -- share -----------------------------------------------------------------------------
@@ -601,13 +415,13 @@ async def shows_runs(address: str) -> bool:
 
 
 async def do_steps(
-    steps: Steps, viewer: str, address: str, out: Path
+    steps: Steps, viewer: str, address: str, out: Path, n_many: int
 ) -> dict[str, float]:
     """One person with a new browser."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         async with open_tab(Path(profile)) as tab:
             await tab.send("Page.enable")
-            person = Person(tab, viewer, out)
+            person = Person(tab, viewer, out, n_many)
             await person.size(*DESKTOP)
             await steps(person, address)
             return person.seconds
@@ -621,18 +435,17 @@ VIEWERS: dict[
 }
 
 
-def measure(folder: Path, out: Path, repeats: int) -> None:
+def measure(folder: Path, out: Path, n_many: int, repeats: int) -> None:
     """Print the median of each step of each viewer."""
     table = Table(["viewer", "step", "seconds"])
     for viewer, (server, (few, keys, many)) in VIEWERS.items():
         measured: list[dict[str, float]] = []
         for logs, all_steps in (("logs", (few, keys)), ("many", (many,))):
             port = free_port()
-            with served(
-                server(logs, port), folder, f"http://127.0.0.1:{port}/"
-            ) as address:
+            url = f"http://127.0.0.1:{port}/"
+            with served(server(logs, port), folder, url) as address:
                 measured += [
-                    asyncio.run(do_steps(steps, viewer, address, out))
+                    asyncio.run(do_steps(steps, viewer, address, out, n_many))
                     for steps in all_steps
                     for _ in range(repeats)
                 ]
@@ -645,16 +458,12 @@ def measure(folder: Path, out: Path, repeats: int) -> None:
 def main(words: Sequence[str] | None = None) -> int:
     """Make the logs, drive both viewers, print."""
     parser = option_parser(__doc__)
-    parser.add_argument("--peers", type=Path, help="The folder of the environments.")
     parser.add_argument("--out", type=Path, default=Path("looking"))
     parser.add_argument(
         "--folder", type=Path, help="Keep the logs here, and use them again."
     )
-    parser.add_argument("--samples", type=int, default=10_000)
-    parser.add_argument("--repeats", type=int, default=REPEATS)
+    add_numbers(parser, samples=10_000, repeats=3)
     options = parser.parse_args(words)
-    if options.peers:
-        peers.FOLDER = options.peers
     options.out.mkdir(parents=True, exist_ok=True)
     temporary = tempfile.mkdtemp()
     folder = options.folder or Path(temporary)
@@ -662,7 +471,7 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         if not (folder / "runs-many").exists():
             make_logs(folder, options.samples)
-        measure(folder, options.out, options.repeats)
+        measure(folder, options.out, options.samples, options.repeats)
         share(folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

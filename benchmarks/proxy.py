@@ -21,7 +21,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from aiohttp import web
 
 from measuring import (
     Table,
+    add_numbers,
     cpu_of_process,
     option_parser,
     serve_forever,
@@ -142,57 +143,54 @@ def measure(
     return Measure(used / options.requests, options.requests / seconds)
 
 
+def measure_rounds(options: argparse.Namespace) -> dict[str, list[Measure]]:
+    """Measure relay and proxy in turns, then the proxy from its store."""
+    path = "/v1/chat/completions"
+    below = f"/t/benchmark{path}"
+    firsts = [10**6 * (number + 1) for number in range(options.rounds)]
+    rows: dict[str, list[Measure]] = {"relay": [], "proxy": [], "proxy, stored": []}
+    with ExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        command = [sys.executable, str(HERE / "instant_server.py")]
+        _, server = stack.enter_context(started_server(command))
+        command = [sys.executable, __file__, "--relay", server]
+        relay_pid, relay_at = stack.enter_context(started_server(command))
+        proxy_pid, proxy_at = stack.enter_context(proxy(server, home))
+        asyncio.run(load(relay_at, path, 0, WARM_UP_REQUESTS, options.at_once))
+        asyncio.run(load(proxy_at, below, 0, WARM_UP_REQUESTS, options.at_once))
+        for first in firsts:
+            rows["relay"].append(measure(relay_pid, relay_at, path, first, options))
+            rows["proxy"].append(measure(proxy_pid, proxy_at, below, first, options))
+        restart(proxy_at)
+        for first in firsts:
+            stored = measure(proxy_pid, proxy_at, below, first, options)
+            rows["proxy, stored"].append(stored)
+    return rows
+
+
 def main(words: Sequence[str] | None = None) -> int:
+    """See the module."""
     parser = option_parser(__doc__)
-    parser.add_argument("--requests", type=int, default=6000)
-    parser.add_argument("--at-once", type=int, default=128)
-    parser.add_argument("--rounds", type=int, default=3)
+    add_numbers(parser, requests=6000, at_once=128, rounds=3)
     parser.add_argument("--relay", help=argparse.SUPPRESS)
     options = parser.parse_args(words)
     if options.relay:
         asyncio.run(relay(options.relay))
         return 0
-    path = "/v1/chat/completions"
-    below = f"/t/benchmark{path}"
-    rows: dict[str, list[Measure]] = {"relay": [], "proxy": [], "proxy, stored": []}
-    with (
-        tempfile.TemporaryDirectory() as home,
-        started_server([sys.executable, str(HERE / "instant_server.py")]) as (
-            _,
-            server,
-        ),
-        started_server([sys.executable, __file__, "--relay", server]) as (
-            relay_pid,
-            relay_at,
-        ),
-        proxy(server, Path(home)) as (proxy_pid, proxy_at),
-    ):
-        asyncio.run(load(relay_at, path, 0, WARM_UP_REQUESTS, options.at_once))
-        asyncio.run(load(proxy_at, below, 0, WARM_UP_REQUESTS, options.at_once))
-        for number in range(options.rounds):
-            first = 10**6 * (number + 1)
-            rows["relay"].append(measure(relay_pid, relay_at, path, first, options))
-            rows["proxy"].append(measure(proxy_pid, proxy_at, below, first, options))
-        restart(proxy_at)
-        for number in range(options.rounds):
-            first = 10**6 * (number + 1)
-            rows["proxy, stored"].append(
-                measure(proxy_pid, proxy_at, below, first, options)
-            )
-    table = Table(["server", "CPU ms a request", "requests a second"])
-    medians = {}
-    for name, measures in rows.items():
-        medians[name] = statistics.median(each.cpu for each in measures)
-        speed = statistics.median(each.speed for each in measures)
-        table.add(name, f"{medians[name] * 1e3:.3f}", f"{speed:.0f}")
+    rows = measure_rounds(options)
     ratios = [
         ours.cpu / theirs.cpu
         for ours, theirs in zip(rows["proxy"], rows["relay"], strict=True)
     ]
-    print(
-        f"CPU of the proxy beside the relay's: {medians['proxy'] / medians['relay']:.2f}"
-        f" (rounds {min(ratios):.2f} to {max(ratios):.2f})"
+    table = Table(
+        ["server", "CPU ms a request", "times the relay", "requests a second"]
     )
+    base = statistics.median(each.cpu for each in rows["relay"])
+    for name, measures in rows.items():
+        cpu = statistics.median(each.cpu for each in measures)
+        speed = statistics.median(each.speed for each in measures)
+        table.add(name, f"{cpu * 1e3:.3f}", f"{cpu / base:.2f}", f"{speed:.0f}")
+    print(f"\nProxy beside relay, by round: {min(ratios):.2f} to {max(ratios):.2f}")
     return 0
 
 

@@ -32,9 +32,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import peers
-from measuring import Table, option_parser
-from peers import PEERS
+from measuring import Table, add_numbers, option_parser
+from peers import INSPECT, LM_EVAL, PEERS, PROMPTFOO
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -60,7 +59,7 @@ def _write_questions(folder: Path) -> None:
     )
 
 
-def inspect_ai(folder: Path, peers_folder: Path) -> list[str]:
+def inspect_ai(folder: Path) -> list[str]:
     """A task in Python, with epochs."""
     (folder / "sums.py").write_text(f"""
 from inspect_ai import Epochs, Task, task
@@ -74,16 +73,14 @@ def sums():
     return Task(dataset=json_dataset("questions.jsonl", fields), solver=generate(),
                 scorer=includes(), epochs=Epochs({EPOCHS}, "mean"))
 """)
-    command = (
-        f"{peers_folder}/inspect_ai/bin/inspect eval sums.py --model openai/measured"
-    )
+    command = f"{INSPECT.bin}/inspect eval sums.py --model openai/measured"
     options = (
         f"--temperature 1 --max-connections {AT_ONCE} --display none --log-format json"
     )
     return shlex.split(f"{command} {options} --log-dir logs")
 
 
-def promptfoo(folder: Path, peers_folder: Path) -> list[str]:
+def promptfoo(folder: Path) -> list[str]:
     """A configuration, repeated; its own cache is switched off."""
     tests = [{"vars": {"number": str(number)}} for number in range(QUESTIONS)]
     config = {
@@ -92,11 +89,11 @@ def promptfoo(folder: Path, peers_folder: Path) -> list[str]:
         "tests": tests,
     }
     (folder / "promptfooconfig.yaml").write_text(json.dumps(config))
-    command = f"{peers_folder}/promptfoo/node_modules/.bin/promptfoo eval --no-cache --no-table"
+    command = f"{PROMPTFOO.command} eval --no-cache --no-table"
     return shlex.split(f"{command} --repeat {EPOCHS} -j {AT_ONCE} -o logs/out.json")
 
 
-def lm_eval(folder: Path, peers_folder: Path) -> list[str]:
+def lm_eval(folder: Path) -> list[str]:
     """A task in YAML, with repeats."""
     (folder / "sums.yaml").write_text(f"""
 task: sums
@@ -114,13 +111,13 @@ metric_list: [{{metric: exact_match}}]
     arguments = (
         f"model=measured,{address},num_concurrent={AT_ONCE},tokenized_requests=False"
     )
-    command = f"{peers_folder}/lm_eval/bin/lm_eval --model local-chat-completions"
+    command = f"{LM_EVAL.bin}/lm_eval --model local-chat-completions"
     options = "--include_path . --tasks sums --apply_chat_template --log_samples"
     script = f"{command} --model_args {arguments} {options} --output_path logs"
     return ["sh", "-c", f"exec {script}"]
 
 
-SYSTEMS: dict[str, Callable[[Path, Path], list[str]]] = {
+SYSTEMS: dict[str, Callable[[Path], list[str]]] = {
     "inspect_ai": inspect_ai,
     "promptfoo": promptfoo,
     "lm_eval": lm_eval,
@@ -149,11 +146,11 @@ def stored_rows(home: Path) -> int:
         return 0
 
 
-def command_of(system: str, server: str, folder: Path, peers_folder: Path) -> list[str]:
+def command_of(system: str, server: str, folder: Path) -> list[str]:
     """Return the whole command: the proxy, and the program behind it."""
     model = f"openai/{server}#measured"
     ours = [sys.executable, "-m", "evalwright", "proxy", "-m", model]
-    return [*ours, "--home", "home", "--", *SYSTEMS[system](folder, peers_folder)]
+    return [*ours, "--home", "home", "--", *SYSTEMS[system](folder)]
 
 
 def start(command: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
@@ -180,9 +177,7 @@ def start(command: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
         )
 
 
-def run_killed(
-    system: str, kills: int, peers_folder: Path, chance: random.Random
-) -> Outcome:
+def run_killed(system: str, kills: int, chance: random.Random) -> Outcome:
     """Run a program to its end, with kills; raises AssertionError where it pays twice."""
     from support.openai_server import serving
 
@@ -199,7 +194,7 @@ def run_killed(
         folder = Path(place)
         (folder / "logs").mkdir()
         _write_questions(folder)
-        command = command_of(system, server.url, folder, peers_folder)
+        command = command_of(system, server.url, folder)
         outcome = Outcome([], [], [], 0)
         log = server.log
         assert log is not None
@@ -259,8 +254,7 @@ def _samples(file: Path) -> set[str]:
 
 def main(words: Sequence[str] | None = None) -> int:
     parser = option_parser(__doc__)
-    parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0)
+    add_numbers(parser, kills=10, seed=0)
     parser.add_argument("--systems", default=",".join(SYSTEMS))
     options = parser.parse_args(words)
     chance = random.Random(options.seed)
@@ -268,7 +262,7 @@ def main(words: Sequence[str] | None = None) -> int:
     table = Table(["program", *counts, "different answers"])
     for system in options.systems.split(","):
         PEERS[system].ensure()
-        outcome = run_killed(system, options.kills, peers.FOLDER, chance)
+        outcome = run_killed(system, options.kills, chance)
         table.add(
             system,
             options.kills,

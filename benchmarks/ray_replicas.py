@@ -103,74 +103,63 @@ def count_differences(
     )
 
 
+def measure_all(
+    place: str, batch: Sequence[Request], repeats: int
+) -> tuple[dict[str, list[BatchCost]], int]:
+    """Answer the batch in each way in turns; return the costs and how many answers differ."""
+    here = open_model(place)
+    assert isinstance(here, LocalModel)
+    here.load()
+    costs: dict[str, list[BatchCost]] = {"here": [], "1 replica": [], "2 replicas": []}
+    n_differing = 0
+    with Cluster(Placement("", 2, 0.0)) as cluster:
+        models = {"here": here, "2 replicas": cluster.open(place, {}, here)}
+        cluster.on = Placement("", 1, 0.0)
+        models["1 replica"] = cluster.open(place, {}, here)
+        for _ in range(repeats):
+            expected: dict[int, Response | Failure] = {}
+            for label, of_label in costs.items():
+                model = models[label]
+                model.load()  # those on Ray would else hold each other's cores
+                list(model.answer_batch(batch[:200]))  # warms up
+                cost, answers = run_batch(model, batch)
+                if label != "here":
+                    model.unload()
+                expected = expected or answers
+                n_differing += count_differences(expected, answers)
+                of_label.append(cost)
+    return costs, n_differing
+
+
 def main(words: Sequence[str] | None = None) -> int:
+    """See the module."""
     parser = option_parser(__doc__)
     add_numbers(parser, hidden=256, layers=4, contexts=500, repeats=3)
-    arguments = parser.parse_args(words)
+    options = parser.parse_args(words)
+    sizes = {"hidden": options.hidden, "layers": options.layers, "context": 256}
+    batch = requests(options.contexts)
     with tempfile.TemporaryDirectory() as folder:
-        where = make_tiny_model(
-            Path(folder) / "model",
-            "llama",
-            hidden=arguments.hidden,
-            layers=arguments.layers,
-            context=256,
-        )
-        name = f"hf/{where}"
-        batch = requests(arguments.contexts)
-        here = open_model(name)
-        assert isinstance(here, LocalModel)
-        here.load()
-        runs: dict[str, list[BatchCost]] = {
-            "here": [],
-            "1 replica": [],
-            "2 replicas": [],
-        }
-        wrong = 0
-        with Cluster(Placement("", 2, 0.0)) as cluster:
-            models = {"here": here, "2 replicas": cluster.open(name, {}, here)}
-            cluster.on = Placement("", 1, 0.0)
-            models["1 replica"] = cluster.open(name, {}, here)
-            for repeat in range(arguments.repeats):
-                expected: dict[int, Response | Failure] = {}
-                for label in runs:
-                    models[
-                        label
-                    ].load()  # those on Ray would else hold each other's cores
-                    list(models[label].answer_batch(batch[:200]))  # warms up
-                    used, answers = run_batch(models[label], batch)
-                    if label != "here":
-                        models[label].unload()
-                    expected = expected or answers
-                    wrong += count_differences(expected, answers)
-                    runs[label].append(used)
-                    replicas = ", ".join(f"{seconds:.2f}" for seconds in used.replicas)
-                    print(
-                        f"{repeat + 1} {label}: {used.wall:.1f} s, CPU {used.here:.2f}"
-                        f" here, {replicas or 0} in replicas, {used.ray:.2f} in"
-                        " Ray's own",
-                        flush=True,
-                    )
+        model = make_tiny_model(Path(folder) / "model", "llama", **sizes)
+        costs, n_differing = measure_all(f"hf/{model}", batch, options.repeats)
     # The least of several times is what the work takes; the rest is what other programs did to it.
-    alone = min(usage.here for usage in runs["here"])
-    single_cpu, two = (
-        min(used.here + max(used.replicas) for used in runs[label])
+    alone = min(cost.here for cost in costs["here"])
+    single_cpu, double_cpu = (
+        min(cost.here + max(cost.replicas) for cost in costs[label])
         for label in ("1 replica", "2 replicas")
     )
     alone_wall, single, double = (
-        min(used.wall for used in usages) for usages in runs.values()
+        min(cost.wall for cost in of_label) for of_label in costs.values()
     )
-    print(f"{len(batch)} requests, {arguments.repeats} times; {wrong} answers differ")
+    ray = sum(cost.ray for of_label in costs.values() for cost in of_label)
+    print(
+        f"{len(batch)} requests, {options.repeats} times; {n_differing} answers differ;"
+    )
+    print(f"Ray's own processes took {ray:.1f} CPU s meanwhile")
     table = Table(["beside one model here", "by CPU", "by time"])
-    table.add(
-        "one replica costs",
-        f"{single_cpu / alone - 1:+.1%}",
-        f"{single / alone_wall - 1:+.1%}",
-    )
-    table.add(
-        "two replicas are faster",
-        f"{alone / two:.2f} times",
-        f"{alone_wall / double:.2f} times",
-    )
+    cost_cells = (f"{single_cpu / alone - 1:+.1%}", f"{single / alone_wall - 1:+.1%}")
+    table.add("one replica costs", *cost_cells)
+    gain_cells = (f"{alone / double_cpu:.2f} times", f"{alone_wall / double:.2f} times")
+    table.add("two replicas are faster", *gain_cells)
     return 0
 
 

@@ -17,19 +17,16 @@ declared to cut texts as GPT-2 does.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
-from measuring import option_parser
+from measuring import add_numbers, free_port, option_parser, served
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -44,47 +41,8 @@ import conversion.base
 conversion.base.TextModel.get_vocab_base_pre = lambda self, tokenizer: "gpt-2"
 runpy.run_path(root + "/convert_hf_to_gguf.py", run_name="__main__")
 """
+START_SECONDS = 900
 SERVE = "from transformers.cli.transformers import main; main()"
-
-
-def free_port() -> int:
-    """Find a port that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@contextmanager
-def run_server(
-    command: list[str], port: int, log: Path, path: str = ""
-) -> Iterator[str]:
-    """Run a server; yields its address with /v1 once its health check passes."""
-    settings = {**os.environ, "PYTHONPATH": path}
-    with (
-        log.open("wb") as log_file,
-        subprocess.Popen(
-            command, stdout=log_file, stderr=log_file, env=settings
-        ) as process,
-    ):
-        try:
-            until = time.monotonic() + 900
-            while process.poll() is None and time.monotonic() < until:
-                try:
-                    with urllib.request.urlopen(
-                        f"http://127.0.0.1:{port}/health", timeout=5
-                    ) as reply:
-                        if reply.status == 200:
-                            break
-                except OSError:
-                    time.sleep(0.5)
-            else:
-                raise SystemExit(
-                    f"{command[0]} did not"
-                    f" start:\n{log.read_text(errors='replace')[-2000:]}"
-                )
-            yield f"http://127.0.0.1:{port}/v1"
-        finally:
-            process.terminate()
 
 
 def compare(folder: Path, model: str, model_options: list[str], limit: int) -> None:
@@ -124,91 +82,74 @@ def compare(folder: Path, model: str, model_options: list[str], limit: int) -> N
         sys.stdout.flush()
 
 
+def convert(
+    folder: Path, weights: Path, kind: str, options: argparse.Namespace
+) -> None:
+    """Convert a model to llama.cpp's format, with weights of a kind."""
+    command = [sys.executable, "-c", CONVERT, str(options.llama_source), str(folder)]
+    subprocess.run(
+        [*command, "--outfile", str(weights), "--outtype", kind],
+        check=True,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": options.serve_path},
+    )
+
+
+def compare_llama_server(folder: Path, kind: str, options: argparse.Namespace) -> None:
+    """Compare llama-server, with weights of a kind."""
+    weights = folder.parent / f"{kind}.gguf"
+    convert(folder, weights, kind, options)
+    port = free_port()
+    command = f"{options.llama_server} -m {weights} --port {port} -c 8192 -np 4 -t 1"
+    with served(
+        [*command.split(), *options.llama_options.split()],
+        folder.parent,
+        f"http://127.0.0.1:{port}/health",
+        wait_seconds=START_SECONDS,
+    ):
+        print(f"\nllama-server, {kind}:")
+        model = f"llamacpp/http://127.0.0.1:{port}/v1#model"
+        compare(folder, model, ["interface=completions"], options.limit)
+        compare(folder, model, [], 0)
+
+
+def compare_transformers_serve(folder: Path, options: argparse.Namespace) -> None:
+    """Compare `transformers serve`."""
+    port = free_port()
+    arguments = f"serve {folder} --port {port} --host 127.0.0.1 --device cpu"
+    with served(
+        [sys.executable, "-c", SERVE, *arguments.split()],
+        folder.parent,
+        f"http://127.0.0.1:{port}/health",
+        {**os.environ, "PYTHONPATH": options.serve_path},
+        START_SECONDS,
+    ):
+        print("\ntransformers serve:")
+        model = f"transformers-serve/http://127.0.0.1:{port}/v1#{folder}"
+        compare(folder, model, ["interface=completions"], options.limit)
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """See the module."""
-    options = option_parser(__doc__)
-    options.add_argument("--llama-server", type=Path)
-    options.add_argument("--llama-source", type=Path)
-    options.add_argument("--transformers-serve", action="store_true")
-    options.add_argument("--serve-path", default="")
-    options.add_argument("--types", default="f32,q8_0")
-    options.add_argument(
-        "--llama-options", default="", help="further options of llama-server"
-    )
-    options.add_argument("--limit", type=int, default=40)
-    arguments = options.parse_args(words)
-    if not arguments.llama_server and not arguments.transformers_serve:
-        options.error(
-            "name --llama-server with --llama-source, or --transformers-serve"
+    parser = option_parser(__doc__)
+    parser.add_argument("--llama-server", type=Path)
+    parser.add_argument("--llama-source", type=Path)
+    parser.add_argument("--transformers-serve", action="store_true")
+    parser.add_argument("--serve-path", default="")
+    parser.add_argument("--types", default="f32,q8_0")
+    parser.add_argument("--llama-options", default="", help="of llama-server")
+    add_numbers(parser, limit=40)
+    options = parser.parse_args(words)
+    if not options.llama_server and not options.transformers_serve:
+        parser.error("name --llama-server with --llama-source, or --transformers-serve")
+    with tempfile.TemporaryDirectory() as name:
+        folder = make_tiny_model(
+            Path(name) / "model", chat=True, context=2048, hidden=64
         )
-    with tempfile.TemporaryDirectory() as where:
-        base = Path(where)
-        folder = make_tiny_model(base / "model", chat=True, context=2048, hidden=64)
-        for kind in arguments.types.split(",") if arguments.llama_server else ():
-            weights = base / f"{kind}.gguf"
-            convert = [
-                sys.executable,
-                "-c",
-                CONVERT,
-                str(arguments.llama_source),
-                str(folder),
-            ]
-            subprocess.run(
-                [*convert, "--outfile", str(weights), "--outtype", kind],
-                check=True,
-                capture_output=True,
-                env={**os.environ, "PYTHONPATH": arguments.serve_path},
-            )
-            port = free_port()
-            command = [
-                str(arguments.llama_server),
-                "-m",
-                str(weights),
-                "--port",
-                str(port),
-                "-c",
-                "8192",
-                "-np",
-                "4",
-                "-t",
-                "1",
-            ]
-            with run_server(
-                [*command, *arguments.llama_options.split()], port, base / "llama.log"
-            ) as url:
-                print(f"\nllama-server, {kind}:")
-                compare(
-                    folder,
-                    f"llamacpp/{url}#model",
-                    ["interface=completions"],
-                    arguments.limit,
-                )
-                compare(folder, f"llamacpp/{url}#model", [], 0)
-        if arguments.transformers_serve:
-            port = free_port()
-            command = [
-                sys.executable,
-                "-c",
-                SERVE,
-                "serve",
-                str(folder),
-                "--port",
-                str(port),
-                "--host",
-                "127.0.0.1",
-                "--device",
-                "cpu",
-            ]
-            with run_server(
-                command, port, base / "serve.log", arguments.serve_path
-            ) as url:
-                print("\ntransformers serve:")
-                compare(
-                    folder,
-                    f"transformers-serve/{url}#{folder}",
-                    ["interface=completions"],
-                    arguments.limit,
-                )
+        for kind in options.types.split(",") if options.llama_server else ():
+            compare_llama_server(folder, kind, options)
+        if options.transformers_serve:
+            compare_transformers_serve(folder, options)
     return 0
 
 

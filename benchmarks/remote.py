@@ -40,10 +40,12 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from overhead import ProcessUsage, inspect_ai, measure, ours, questions
+from measuring import ProcessUsage, Table, option_parser, take_turns
+from overhead import inspect_ai, measure, ours, questions
 from peers import INSPECT, LM_EVAL, OURS
 
 HERE = Path(__file__).resolve().parent
@@ -265,6 +267,7 @@ def throughput(
     at_once: Sequence[int],
     systems: Sequence[str],
     options: argparse.Namespace,
+    table: Table,
 ) -> None:
     """Print one mode: a line per client and number of concurrent requests."""
     limits_announced = mode in ("plain", "random")
@@ -272,17 +275,20 @@ def throughput(
     for most in at_once:
         with serving("--capacity", str(most), *MODES[mode]) as server:
             setting = Setting(f"{server}/v1", most, limits_announced)
-            turns: dict[str, list[Turn]] = {name: [] for name in names}
-            for _ in range(options.repeats):
-                for name in names:
-                    turns[name].append(
-                        take_turn(name, server, setting, options.seconds)
-                    )
+            turns = take_turns(
+                {
+                    name: partial(take_turn, name, server, setting, options.seconds)
+                    for name in names
+                },
+                options.repeats,
+            )
         for name in names:
-            print(line(mode, most, name, turns), flush=True)
+            table.add(*cells_of(mode, most, name, turns))
 
 
-def line(mode: str, most: int, name: str, turns: dict[str, list[Turn]]) -> str:
+def cells_of(
+    mode: str, most: int, name: str, turns: dict[str, list[Turn]]
+) -> list[str]:
     """Medians over the repeats, and the ratios to the yardstick with their median and range."""
     mine = turns[name]
     middle = statistics.median
@@ -290,7 +296,7 @@ def line(mode: str, most: int, name: str, turns: dict[str, list[Turn]]) -> str:
     pairs = list(zip(mine, yardstick, strict=True))
     rates = [100 * turn.rate / reference.rate for turn, reference in pairs]
     cpus = [100 * turn.cpu / reference.cpu for turn, reference in pairs]
-    cells = [
+    return [
         mode,
         str(most),
         name,
@@ -299,20 +305,16 @@ def line(mode: str, most: int, name: str, turns: dict[str, list[Turn]]) -> str:
         f"{middle(turn.cpu for turn in mine):.2f}",
         f"{middle(cpus):.0f}% ({min(cpus):.0f}-{max(cpus):.0f})",
         f"{100 * middle(turn.refused for turn in mine):.2f}%",
+        str(max(turn.at_once for turn in mine)),
     ]
-    cells += [str(max(turn.at_once for turn in mine))]
-    return f"| {' | '.join(cells)} |"
 
 
 def token_limits(options: argparse.Namespace) -> None:
     """Evalwright against announced token limits: what it used of what was allowed, and what was
     refused.
     """
-    print(
-        "\n| tokens a minute | kept for, s | requests | seconds | used of what was"
-        " allowed | refused |"
-    )
-    print("|---|---|---|---|---|---|")
+    sizes = ("tokens a minute", "kept for, s", "requests", "seconds")
+    table = Table([*sizes, "used of what was allowed", "refused"])
     for per_minute, burst in TOKENS:
         with serving(
             "--tokens-per-minute", str(per_minute), "--burst", str(burst)
@@ -335,15 +337,14 @@ def token_limits(options: argparse.Namespace) -> None:
         seconds = counts["last"] - counts["first"]
         allowed = per_minute / 60 * (burst + seconds) / tokens_per_request
         refused = counts["refused"] / counts["received"]
-        print(
-            f"| {per_minute:,} | {burst} | {count:,} | {seconds:.1f} |"
-            f" {100 * min(1.0, count / allowed):.0f}% | {100 * refused:.2f}% |",
-            flush=True,
-        )
+        used = min(1.0, count / allowed)
+        cells = (f"{per_minute:,}", burst, f"{count:,}", f"{seconds:.1f}")
+        table.add(*cells, f"{used:.0%}", f"{refused:.2%}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    """See the module."""
+    parser = option_parser(__doc__)
     parser.add_argument("--at-once", default="64,128,512")
     parser.add_argument(
         "--seconds", type=float, default=20.0, help="of requests in each turn, about"
@@ -374,16 +375,18 @@ def main() -> None:
         peer.ensure()
     parts = options.only.split(",")
     modes = [mode for mode in MODES if mode in parts]
+    at_once = [int(most) for most in options.at_once.split(",")]
     if modes:
-        print(
-            f"| server | at once | client | requests/s | of {yardstick} | CPU ms a"
-            f" sample | of {yardstick} | refused | most at once |"
+        rates = (
+            "requests/s",
+            f"of {yardstick}",
+            "CPU ms a sample",
+            f"CPU of {yardstick}",
         )
-        print("|---|---|---|---|---|---|---|---|---|")
-    for mode in modes:
-        throughput(
-            mode, [int(most) for most in options.at_once.split(",")], systems, options
-        )
+        columns = ("server", "at once", "client", *rates, "refused", "most at once")
+        table = Table(columns)
+        for mode in modes:
+            throughput(mode, at_once, systems, options, table)
     if "tokens" in parts:
         token_limits(options)
 

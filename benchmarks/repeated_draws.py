@@ -19,9 +19,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from measuring import Table, add_numbers, option_parser
+from measuring import Table, add_numbers, option_parser, take_turns
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
@@ -63,60 +64,64 @@ def time_answers(
     return time.process_time() - began, texts
 
 
+def draw_requests(texts: Sequence[str], tokens: int, draw: int) -> list[Generate]:
+    """One draw of each prompt."""
+    return [
+        Generate(text, max_tokens=tokens, temperature=0.7, seed=1, draw=draw)
+        for text in texts
+    ]
+
+
+def measure_ways(
+    model: TransformersModel, batches: Sequence[Sequence[Generate]], repeats: int
+) -> tuple[list[float], int]:
+    """Answer in all ways in turns; return the median of each, and how many draws differ."""
+    all_requests = [request for batch in batches for request in batch]
+    ways = {
+        "together": [all_requests],
+        "runs": batches,
+        "one by one": [[request] for request in all_requests],
+    }
+    time_answers(model, [all_requests[:2]])  # loads it, and tries its loop
+    measured = take_turns(
+        {name: partial(time_answers, model, way) for name, way in ways.items()}, repeats
+    )
+    medians = [
+        statistics.median(took for took, _ in runs) for runs in measured.values()
+    ]
+    texts_by_way = [runs[-1][1] for runs in measured.values()]
+    n_differing = sum(len(set(draws)) > 1 for draws in zip(*texts_by_way, strict=True))
+    return medians, n_differing
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """See the module."""
     parser = option_parser(__doc__)
     add_numbers(parser, hidden=256, layers=4, prompts=4, draws=8, repeats=3, threads=1)
-    arguments = parser.parse_args(words)
+    options = parser.parse_args(words)
     import torch
 
-    torch.set_num_threads(arguments.threads)
-    with tempfile.TemporaryDirectory() as where:
+    torch.set_num_threads(options.threads)
+    columns = ("prompt", "answer", "together s", "runs s", "one by one s")
+    table = Table([*columns, "runs / together", "one by one / together", "differ"])
+    sizes = {"hidden": options.hidden, "layers": options.layers}
+    with tempfile.TemporaryDirectory() as name:
         folder = make_tiny_model(
-            Path(where) / "model",
-            hidden=arguments.hidden,
-            layers=arguments.layers,
-            context=2048,
-            vocab=1000,
+            Path(name) / "model", context=2048, vocab=1000, **sizes
         )
         model = TransformersModel(str(folder), device="cpu")
-        columns = ("prompt", "answer", "together s", "runs s", "one by one s")
-        ratios = ("runs / together", "one by one / together", "differ")
-        table = Table([*columns, *ratios])
         for prompt, answer in SETTINGS:
-            texts = prompts_of(model, arguments.prompts, prompt)
-            batches = [
-                [
-                    Generate(
-                        text, max_tokens=answer, temperature=0.7, seed=1, draw=draw
-                    )
-                    for text in texts
-                ]
-                for draw in range(arguments.draws)
-            ]
-            all_requests = [request for batch in batches for request in batch]
-            ways = ([all_requests], batches, [[request] for request in all_requests])
-            seconds: list[list[float]] = [[], [], []]
-            differ = 0
-            time_answers(model, [all_requests[:2]])  # loads it, and tries its loop
-            for _ in range(arguments.repeats):
-                measurements = [time_answers(model, way) for way in ways]
-                for times, (took, _texts) in zip(seconds, measurements, strict=True):
-                    times.append(took)
-                differ = sum(
-                    len(set(draws)) > 1
-                    for draws in zip(
-                        *(texts_of_way for _, texts_of_way in measurements), strict=True
-                    )
-                )
-            together, runs, alone = (statistics.median(times) for times in seconds)
+            texts = prompts_of(model, options.prompts, prompt)
+            batches = [draw_requests(texts, answer, n) for n in range(options.draws)]
+            medians, n_differing = measure_ways(model, batches, options.repeats)
+            together, runs, alone = medians
             table.add(
                 prompt,
                 answer,
-                *(f"{median:.2f}" for median in (together, runs, alone)),
+                *(f"{median:.2f}" for median in medians),
                 f"{runs / together:.2f}",
                 f"{alone / together:.2f}",
-                f"{differ} of {len(all_requests)}",
+                f"{n_differing} of {options.prompts * options.draws}",
             )
     return 0
 

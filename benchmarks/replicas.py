@@ -25,7 +25,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from measuring import option_parser
+from measuring import Table, option_parser
 from overhead import ours, questions
 from remote_server import TOKENS
 
@@ -53,8 +53,8 @@ def counts(address: str) -> dict[str, Any]:
 
 def run_pool(
     rates: list[float], dies: int, seconds: float, burst: float
-) -> tuple[float, list[str]]:
-    """One run: the share of what was allowed that was used, and a line for each endpoint."""
+) -> tuple[float, list[tuple[str, ...]]]:
+    """One run: the share of what was allowed that was used, and a row for each endpoint."""
     total_rate = sum(rates)
     lost = rates[dies] if dies >= 0 else 0.0
     n = int((total_rate + (total_rate - lost)) * seconds / 2 + total_rate * burst)
@@ -106,15 +106,20 @@ def run_pool(
             server.wait()
     lived = [(died if place == dies else ended) - began for place in range(len(rates))]
     allowed = [rate * (alive + burst) for rate, alive in zip(rates, lived, strict=True)]
-    lines = [
-        f"| {rate:g} | {alive:.1f} | {its['answered']:,} |"
-        f" {100 * its['answered'] / most:.0f}% | {its['refused']} |"
-        f" {record['requests']:,} sent, {record['failures']} failed |"
+    rows: list[tuple[str, ...]] = [
+        (
+            f"{rate:g}",
+            f"{alive:.1f}",
+            f"{its['answered']:,}",
+            f"{its['answered'] / most:.0%}",
+            str(its["refused"]),
+            f"{record['requests']:,} sent, {record['failures']} failed",
+        )
         for rate, alive, its, most, record in zip(
             rates, lived, books, allowed, replica_records, strict=True
         )
     ]
-    return n / sum(allowed), lines
+    return n / sum(allowed), rows
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -130,14 +135,13 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--repeats", type=int, default=1)
     options = parser.parse_args(words)
     rates = [float(rate) for rate in options.rates.split(",")]
-    print(
-        "| allowed a second | lived, s | answered | of what was allowed | refused | the"
-        " run's own record |\n|---|---|---|---|---|---|"
-    )
+    shares = ("answered", "of what was allowed", "refused")
+    table = Table(["allowed a second", "lived, s", *shares, "the run's own record"])
     for _ in range(options.repeats):
-        used, lines = run_pool(rates, options.dies, options.seconds, options.burst)
-        print("\n".join(lines))
-        print(f"| all | | | **{100 * used:.1f}%** | | |", flush=True)
+        used, rows = run_pool(rates, options.dies, options.seconds, options.burst)
+        for row in rows:
+            table.add(*row)
+        table.add("all", "", "", f"**{used:.1%}**", "", "")
     return 0
 
 

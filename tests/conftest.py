@@ -78,6 +78,21 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+LONGEST_FILES = (
+    "tests/test_docs.py",
+    "tests/test_house.py",
+    "tests/sandboxes/test_jail_attacks.py",
+    "tests/trust/test_sandbox.py",
+)
+"""They start first: one that started last would leave the other processors without work."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files that take longest before the others, which keep their order."""
+    ranks = {file: rank for rank, file in enumerate(LONGEST_FILES)}
+    items.sort(key=lambda item: ranks.get(item.nodeid.partition("::")[0], len(ranks)))
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _trust_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A person's trust file that lets the providers' keys, which tests make up, go to the tests'
@@ -171,48 +186,40 @@ def _no_waiting_for_disks() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _own_home() -> Iterator[None]:
-    """`--home` sets EVALWRIGHT_HOME for the whole process, which is right for a command and
-    wrong for the next test.
-    """
-    before = os.environ.get("EVALWRIGHT_HOME")
-    yield
-    if before is None:
-        os.environ.pop("EVALWRIGHT_HOME", None)
-    else:
-        os.environ["EVALWRIGHT_HOME"] = before
-
-
-@pytest.fixture(autouse=True)
-def _own_level() -> Iterator[None]:
-    """Other systems' functions set the level of our log for the whole process; at DEBUG,
-    libraries are not kept quiet.
-    """
-    logger = logging.getLogger("evalwright")
-    before = logger.level
-    yield
-    logger.setLevel(before)
-
-
-@pytest.fixture(autouse=True)
-def _nothing_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a process learns of secrets and of a person's own providers holds until it ends; in
-    the next test it is forgotten.
+def _process_as_before() -> Iterator[None]:
+    """Some things hold until a process ends, which is right for a command and wrong for the next
+    test: the home that `--home` sets, the level of our log, which other systems' functions set
+    (at DEBUG, libraries are not kept quiet), secrets, and a person's own providers and prices.
     """
     from evalwright.core import secrets
     from evalwright.models.remote.prices import price_table
     from evalwright.models.remote.providers import provider_table
 
-    for module, name in (
-        (secrets, "_forms"),
-        (secrets, "_bytes"),
-        (provider_table, "_added"),
-        (price_table, "_user_books"),
-    ):
-        value = getattr(module, name)
-        monkeypatch.setattr(
-            module, name, dict(value) if isinstance(value, dict) else value
+    home = os.environ.get("EVALWRIGHT_HOME")
+    logger = logging.getLogger("evalwright")
+    level = logger.level
+    learnt = [
+        (module, name, getattr(module, name))
+        for module, name in (
+            (secrets, "_forms"),
+            (secrets, "_bytes"),
+            (provider_table, "_added"),
+            (price_table, "_user_books"),
         )
+    ]
+    for module, name, content in learnt:
+        copied = dict(content) if isinstance(content, dict) else content
+        setattr(module, name, copied)
+
+    yield
+
+    for module, name, content in learnt:
+        setattr(module, name, content)
+    logger.setLevel(level)
+    if home is None:
+        os.environ.pop("EVALWRIGHT_HOME", None)
+    else:
+        os.environ["EVALWRIGHT_HOME"] = home
 
 
 @pytest.fixture

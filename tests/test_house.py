@@ -112,18 +112,25 @@ def test_imports_point_upwards() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+"""Fields of a statement that hold statements: nothing else has imports in it."""
+
+
 def imports_at_run_time(tree: ast.AST) -> Iterator[str]:
     """The names that a module imports, also inside its functions, but for those that only type
     checkers read.
     """
-    for node in ast.iter_child_nodes(tree):
+    ahead: list[ast.AST] = [tree]
+    while ahead:
+        node = ahead.pop()
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             continue
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        yield from imports_at_run_time(node)
+        for block in BLOCKS:
+            ahead += getattr(node, block, ())
 
 
 def name_of(path: Path) -> str:

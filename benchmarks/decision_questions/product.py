@@ -41,7 +41,7 @@ def written_runs(models: Sequence[Tasks]) -> Iterator[list[Run]]:
 
 
 def is_provisional(*answers: Any) -> bool:
-    """Whether any part of an answer is marked provisional. Records of schema 1 had no such mark."""
+    """Whether any part of an answer is marked provisional."""
     return any(bool(getattr(answer, "provisional", False)) for answer in answers)
 
 

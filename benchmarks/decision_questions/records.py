@@ -1,8 +1,4 @@
-"""Records of runs made of simulated scores, by the package's own writer and tally.
-
-Works with records of schema 1, in which a score that a reader might argue with was left out as
-undecided, and of schema 2, in which it counts and is called unsure.
-"""
+"""Records of runs made of simulated scores, by the package's own writer and tally."""
 
 from __future__ import annotations
 
@@ -16,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from evalwright import Run, open_run
-from evalwright.core import samples as core_samples
 from evalwright.core.errors import Failure
 from evalwright.core.responses import Response
 from evalwright.core.samples import Answer, Sample, SampleRecord, Score
@@ -27,9 +22,6 @@ from evalwright.runs.aggregation import TaskTally
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-
-HAS_UNSURE_SCORES = "unsure" in Score.__dataclass_fields__
-"""Whether a score says that a reader might argue with it, in place of being left out."""
 
 SCORER = "score"
 METRIC = "accuracy"
@@ -115,9 +107,9 @@ def write_run(folder: Path, name: str, tasks: Mapping[str, TaskScores]) -> Run:
                 tally.add(record)
                 position += 1
             task_records.append(
-                tally.result(task, "1", [spec]).as_dict() | _definition(task, spec)
+                tally.result(task, "1", [spec]).as_dict() | task_definition(task, spec)
             )
-        run_writer.finish(_run_record(name, list(tasks), task_records))
+        run_writer.finish(run_record(name, list(tasks), task_records))
     return open_run(folder / name)
 
 
@@ -157,15 +149,13 @@ def _outcome(reading: float, missing: bool, unsure: bool) -> dict[str, Any]:
     """What a record holds of one answer beside its sample."""
     if missing:
         return {"answer": None, "scores": {}, "failure": NO_REPLY}
-    if unsure and not HAS_UNSURE_SCORES:
-        undecided: Any = vars(core_samples)["Undecided"](WHY_UNSURE)
-        return {"answer": _ANSWER, "scores": {}, "undecided": {SCORER: undecided}}
     label = "correct" if reading == 1 else "incorrect" if reading == 0 else ""
-    more: dict[str, Any] = {"unsure": WHY_UNSURE} if unsure else {}
-    return {"answer": _ANSWER, "scores": {SCORER: Score(reading, label, **more)}}
+    score = Score(reading, label, unsure=WHY_UNSURE if unsure else "")
+    return {"answer": _ANSWER, "scores": {SCORER: score}}
 
 
-def _definition(task: str, spec: MetricSpec) -> dict[str, Any]:
+def task_definition(task: str, spec: MetricSpec) -> dict[str, Any]:
+    """Return what a record says of a simulated task beside its numbers."""
     return {
         "description": f"Simulated questions of {task}.",
         "metadata": {},
@@ -185,9 +175,10 @@ def _definition(task: str, spec: MetricSpec) -> dict[str, Any]:
     }
 
 
-def _run_record(
+def run_record(
     name: str, tasks: list[str], task_records: list[dict[str, Any]]
 ) -> dict[str, Any]:
+    """Return the record of a simulated run."""
     return {
         "schema": writer.SCHEMA_VERSION,
         "evalwright": "0.1.0",

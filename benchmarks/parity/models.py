@@ -25,13 +25,12 @@ import random
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from measuring import add_numbers, option_parser
+from measuring import Table, add_numbers, option_parser
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -46,6 +45,16 @@ from peers import LM_EVAL  # noqa: E402
 from scoring import Question, format_question, mmlu, read  # noqa: E402
 
 Pairs = list[list[str]]
+COLUMNS = (
+    "architecture",
+    "ours: way asked for, and taken",
+    "lm_eval's batch",
+    "largest difference per token (its batch sizes among themselves)",
+    "flags equal",
+    "acc and acc_norm, item by item",
+    "largest relative difference of rolling perplexity",
+    "generations equal",
+)
 LARGEST = 1e-5
 LARGEST_PERPLEXITY = 1e-6
 SHORTEST_TEXT = 50
@@ -399,7 +408,9 @@ def describe(how: dict[str, Any]) -> str:
     return f"tree ({how['attention']}) for {share:.0%} of tokens"
 
 
-def report(name: str, data: Data, folder: Path, options: argparse.Namespace) -> bool:
+def report(
+    name: str, data: Data, folder: Path, options: argparse.Namespace, table: Table
+) -> bool:
     """Compare one architecture and print its lines of the table; whether all bounds are kept."""
     architecture = ARCHITECTURES[name]
     model = make_model(
@@ -408,16 +419,7 @@ def report(name: str, data: Data, folder: Path, options: argparse.Namespace) -> 
     requests = ask(data, model, architecture, options.questions, options.texts)
 
     def answers(side: str, ways: str) -> dict[str, dict[str, Any]]:
-        began = time.perf_counter()
-        answers_by_way = run(
-            side, ways, model, requests, architecture.attention, options.threads
-        )
-        print(
-            f"{name}: {side} took {time.perf_counter() - began:.0f} s",
-            file=sys.stderr,
-            flush=True,
-        )
-        return answers_by_way
+        return run(side, ways, model, requests, architecture.attention, options.threads)
 
     mine = answers("ours", "tree,plain" if architecture.tree else "auto,plain")
     theirs = answers("theirs", "1,8")
@@ -436,22 +438,17 @@ def report(name: str, data: Data, folder: Path, options: argparse.Namespace) -> 
             result = compare(our_answers, their_answers, requests)
             holds = holds and result.holds
             greedy = sum(row[1] for row in our_answers["pairs"])
-            print(
-                f"| {architecture.title} | {way}: {describe(our_answers['how'])} | {size} |"
-                f" {result.pairs:.1e} ({noise:.1e}) | {len(requests.pairs) - result.flags}"
-                f" of {len(requests.pairs)}, {greedy} greedy |"
-                f" {'equal' if not result.accuracy else 'DIFFERENT ' + ', '.join(result.accuracy)}"
-                f" | {result.perplexity:.1e} | {result.generations} of"
-                f" {len(requests.generate)} |",
-                flush=True,
+            n_pairs = len(requests.pairs)
+            table.add(
+                architecture.title,
+                f"{way}: {describe(our_answers['how'])}",
+                size,
+                f"{result.pairs:.1e} ({noise:.1e})",
+                f"{n_pairs - result.flags} of {n_pairs}, {greedy} greedy",
+                ", ".join(f"DIFFERENT {kind}" for kind in result.accuracy) or "equal",
+                f"{result.perplexity:.1e}",
+                f"{result.generations} of {len(requests.generate)}",
             )
-    if options.keep:
-        record = {
-            "asked": [requests.pairs, requests.rolling, requests.generate],
-            "ours": mine,
-            "theirs": theirs,
-        }
-        (options.keep / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
     return holds
 
 
@@ -462,20 +459,14 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default=",".join(ARCHITECTURES))
     add_numbers(parser, questions=60, texts=20, hidden=128, layers=2, vocab=3000)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--keep", type=Path, help="a folder for all answers, as JSON")
     options = parser.parse_args(words)
     LM_EVAL.ensure()
     data = load(options.data)
-    print(
-        "| architecture | ours: way asked for, and taken | lm_eval's batch | largest"
-        " difference per token (its batch sizes among themselves) | flags equal | acc"
-        " and acc_norm, item by item | largest relative difference of rolling"
-        " perplexity | generations equal |\n|---|---|---|---|---|---|---|---|",
-        flush=True,
-    )
+    table = Table(COLUMNS)
     with tempfile.TemporaryDirectory() as where:
         holds = [
-            report(name, data, Path(where), options) for name in options.only.split(",")
+            report(name, data, Path(where), options, table)
+            for name in options.only.split(",")
         ]
     return 0 if all(holds) else 1
 

@@ -27,7 +27,7 @@ CATALOGUE = read_catalogue()
 HEAVY = ["torch", "transformers", "ray", "onnxruntime", "lm_eval", "inspect_ai"]
 # Started by benchmarks in processes of their own.
 PARTS = ("_model", "_server", "_worker", "remote_bare", "theirs", "__main__")
-QUICKEST = ("drift", "store", "until_pairs")
+QUICKEST = ("drift", "store")
 """Those that run here in a second or two; the others are marked slow."""
 SHOW_HELP = f"""
 import sys
@@ -98,13 +98,23 @@ def test_the_pages_name_benchmarks_that_there_are() -> None:
     assert named <= CATALOGUE.keys()
 
 
+def test_only_the_catalogue_says_how_long_a_benchmark_takes() -> None:
+    for page in (ROOT / "docs").rglob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        reasons = re.findall(
+            r"<!-- not run: (.*) -->\n```bash\npython -m benchmarks", text
+        )
+        timed = [reason for reason in reasons if re.search("minute|hour", reason)]
+        assert not timed, page
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["covrage"], "There is no benchmark 'covrage'. Did you mean coverage?"),
         (["drift", "--json"], "--json needs a file"),
         (["drift", "--json", "no/folder.json"], "its folder does not exist"),
-        (["boards"], "'boards' needs: --data FOLDER"),
+        (["parity_models"], "'parity_models' needs: --data FOLDER"),
     ],
 )
 def test_wrong_usage_is_a_sentence(words: list[str], message: str) -> None:

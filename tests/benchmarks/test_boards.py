@@ -1,11 +1,8 @@
-"""The boards of `benchmarks/boards.py`: recorded runs are read and aligned, and ranks are those
-that `leaderboard` gives.
-"""
+"""The boards of `benchmarks/boards.py`: ranks are those that `leaderboard` gives."""
 
 from __future__ import annotations
 
 import importlib.util
-import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -29,47 +26,6 @@ with pytest.MonkeyPatch.context() as patch:
     boards: ModuleType = importlib.util.module_from_spec(_SPEC)
     sys.modules["boards_command"] = boards
     _SPEC.loader.exec_module(boards)
-
-LOADINGS = (0.8, 0.6, 0.7, 0.5)
-RATES = (0.2, 0.15, 0.3, 0.25)
-
-
-def record_runs(folder: Path, articles: int, left_out: slice) -> np.ndarray:
-    """Four recorded runs, of which the last lacks some articles.
-
-    Returns the articles that it has.
-    """
-    rng = np.random.default_rng(8)
-    difficulty = rng.normal(size=articles)
-    kept = np.delete(np.arange(articles), left_out)
-    for number, (loading, rate) in enumerate(zip(LOADINGS, RATES, strict=True)):
-        latent = loading * difficulty + np.sqrt(1 - loading**2) * rng.normal(
-            size=articles
-        )
-        threshold = -boards.ndtri(rate)
-        probabilities = 1 / (
-            1 + np.exp(2 * (latent - threshold))
-        )  # below a half where the threshold is exceeded
-        run = folder / "company" / f"model-{number}"
-        run.mkdir(parents=True)
-        rows = kept if number == 3 else np.arange(articles)
-        lines = [
-            json.dumps({"hhem_score": probabilities[row], "is_valid": bool(row % 50)})
-            for row in rows
-        ]
-        (run / "judgments.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return kept
-
-
-def test_a_shorter_run_is_aligned_and_the_structure_is_found(tmp_path: Path) -> None:
-    kept = record_runs(tmp_path, 4000, slice(1200, 1700))
-    runs = boards.read_runs(tmp_path)
-    assert runs.names == [f"model-{number}" for number in range(4)]
-    aligned = np.flatnonzero(runs.was_asked[3])
-    assert (aligned == kept).mean() > 0.98
-    structure = boards.estimate_structure(runs)
-    assert structure.loadings == pytest.approx(LOADINGS, abs=0.1)
-    assert 0.1 < structure.mean_correlation < structure.mean_latent_correlation < 0.6
 
 
 def test_the_published_rates_are_of_96_models_and_ties_share_ranks() -> None:

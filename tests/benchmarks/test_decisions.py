@@ -26,7 +26,7 @@ with pytest.MonkeyPatch.context() as patch:
     from decision_questions import methods
     from decision_questions.product import Verdict
     from decision_questions.questions import TASK, Question, all_questions
-    from decision_questions.records import HAS_UNSURE_SCORES, task_scores, write_run
+    from decision_questions.records import task_scores, write_run
 
     _SPEC = importlib.util.spec_from_file_location(
         "decisions_command", BENCHMARKS / "decisions.py"
@@ -125,8 +125,8 @@ def test_records_hold_what_was_simulated(tmp_path: Path) -> None:
     )
     run = write_run(tmp_path, "A", {TASK: scores})
     estimate = run.tasks[0].metrics[0].estimate
-    assert estimate.n == (3 if HAS_UNSURE_SCORES else 2)
-    assert estimate.value == pytest.approx(2 / 3 if HAS_UNSURE_SCORES else 1.0)
+    assert estimate.n == 3
+    assert estimate.value == pytest.approx(2 / 3)
     assert [record.failure is None for record in run.samples()] == [
         False,
         True,

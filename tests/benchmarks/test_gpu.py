@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("transformers")
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
 
 
 def load(name: str) -> ModuleType:
@@ -72,7 +73,7 @@ def test_parts_measure_and_compare(tmp_path: Path) -> None:
     assert "| hf | letters |" in (tmp_path / "gpu.md").read_text()
 
     outcomes["lm-eval-hf"] = gpu.PartOutcome(
-        {"sets": {"letters": {**letters, "answers": [[-1.0, False]] * 16}}}, "", 1, 0
+        {"sets": {"letters": {**letters, "answers": [[-1.0, False, 1]] * 16}}}, "", 1, 0
     )
     differing = [
         comparison.text
@@ -91,7 +92,7 @@ def test_the_other_architecture_can_be_loaded(
     )
     gpu_worker.make_model(tmp_path, TINY)
     system = gpu_worker.open_ours("hf", tmp_path, {"dtype": "float32"})
-    [[log_likelihood, _]] = system.score([("bada", " zu")])
+    [[log_likelihood, *_]] = system.score([("bada", " zu")])
     assert log_likelihood < 0
 
 

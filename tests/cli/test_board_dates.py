@@ -15,7 +15,7 @@ import pytest
 from evalwright.core.errors import ConfigurationError
 from evalwright.reports.board_files import board_schema
 from evalwright.reports.feed import MOST_ENTRIES, check_feed_address
-from support.browser import Tab, chromium, drive
+from support.browser import Tab, chromium, in_new_tab
 from support.hostile import ACTIVE, HOSTILE
 from support.monthly_runs import month_run, monthly_scores, rescored, year_of_nova
 from support.typed import typed
@@ -158,7 +158,7 @@ def test_the_chart_fits_on_a_phone_and_its_texts_do_not_overlap(
                 apart = left >= beside[1] or right <= beside[0]
                 assert apart or top >= beside[3] or bottom <= beside[2], (index, boxes)
 
-    drive(tmp_path, look)
+    in_new_tab(look)
 
 
 def feed(*options: str) -> ElementTree.Element:

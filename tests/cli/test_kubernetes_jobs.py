@@ -129,7 +129,9 @@ def test_the_schemas_refuse_what_a_server_refuses() -> None:
 
 
 @pytest.mark.parametrize("share", ["--workers", "--shards"])
-@pytest.mark.parametrize("options", [[], [*OPTIONS[2:], "--claim", "c"]])
+@pytest.mark.parametrize(
+    "options", [[], [*OPTIONS[2:], "--claim", "c", "--cache-claim", "models"]]
+)
 def test_a_restricted_cluster_takes_the_base(
     share: str, options: list[str], folder: Path
 ) -> None:
@@ -176,6 +178,38 @@ def test_pods_have_what_a_shared_cluster_wants(folder: Path) -> None:
     assert {"name": "shared-memory", "mountPath": "/dev/shm"} in container[
         "volumeMounts"
     ]
+
+
+@pytest.mark.parametrize("share", ["--workers", "--shards"])
+def test_pods_share_the_cache_that_an_administrator_names(
+    share: str, folder: Path
+) -> None:
+    run = ["jobs", "kubernetes", share, "2", "--image", "i", "--into", "base/"]
+    done = typed(*run, "--cache-claim", "models", "--", *RUN)
+    assert done.code == 0, done.text
+    job = base_of(folder / "base")[0]
+    (pod,) = pods([job])
+    (container,) = pod["containers"]
+    settings = {setting["name"]: setting["value"] for setting in container["env"]}
+    mount_paths = {
+        mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]
+    }
+    assert settings["HF_HOME"] == mount_paths["cache"]
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    assert volumes["cache"]["persistentVolumeClaim"] == {"claimName": "models"}
+    for options in ([], ["--cache-claim", "a/b"]):
+        done = typed(*run, *options, "--", *RUN)
+        assert done.code == (2 if options else 0), done.text
+    (pod,) = pods(base_of(folder / "base")[:1])
+    assert "cache" not in {volume["name"] for volume in pod["volumes"]}
+
+
+def test_a_shard_that_is_asked_to_stop_has_not_failed() -> None:
+    job, _ = manifests(shards_file(Jobs("n", ["run"], shards=2), Pods("i", claim="c")))
+    _, stopped, wrong = job["spec"]["podFailurePolicy"]["rules"]
+    assert stopped["action"] == "Ignore"
+    assert stopped["onExitCodes"]["values"] == [128 + SIGINT, 128 + SIGTERM]
+    assert wrong["action"] == "FailIndex"
 
 
 def test_a_shard_has_no_sqlite_on_the_shared_volume() -> None:

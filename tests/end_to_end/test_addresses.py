@@ -13,7 +13,6 @@ from evalwright import ScriptedModel, evaluate
 from evalwright.core.errors import ConfigurationError, RunError
 from evalwright.runs.writer import RunWriter
 from evalwright.tasks.safe_files import check_file, write_file
-from support.command import evalwright
 from support.typed import typed
 
 RUN = ["run", "factual-choice", "--model", "demo/small", "--limit", "2", "--quiet"]
@@ -78,12 +77,12 @@ def test_of_the_command_line(arguments: list[str], folder: Path) -> None:
 
 
 def test_of_the_environment(folder: Path) -> None:
-    done = evalwright(
+    done = typed(
         *RUN, "--name", "x", folder=folder, extra={"EVALWRIGHT_HOME": "s3://b/home"}
     )
     assert done.code == 2
     assert "EVALWRIGHT_HOME: 's3://b/home' is not a local path" in done.err
-    done = evalwright(
+    done = typed(
         *RUN, "--name", "x", folder=folder, extra={"EVALWRIGHT_STORE": "s3://b/home"}
     )
     assert done.code == 2

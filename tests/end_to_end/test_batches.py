@@ -8,7 +8,8 @@ import json
 from pathlib import Path
 
 from support.batch_server import BatchServer, serving_batches
-from support.command import start, wait_until
+from support.command import wait_until
+from support.forked import start_forked
 from support.typed import typed
 
 ROWS = 60
@@ -39,7 +40,7 @@ def test_kill_and_go_on(tmp_path: Path) -> None:
     with serving_batches("openai", said, seconds=1e9) as server:
         for asked in (50, 50):
             looks = server.looks
-            child = start(command(server, tmp_path), tmp_path)
+            child = start_forked(command(server, tmp_path), tmp_path)
             wait_until(
                 lambda: (
                     sum(server.asked.values()) >= asked and server.looks >= looks + 4  # noqa: B023

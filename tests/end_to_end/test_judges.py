@@ -20,7 +20,8 @@ from evalwright import evaluate, open_run
 from evalwright.evaluation.configuration import ModelSpec
 from evalwright.runs.reader import Run
 from evalwright.tasks.loading import task_from_definition
-from support.command import record, records, start, stored_requests, wait_until
+from support.command import record, records, stored_requests, wait_until
+from support.forked import start_forked
 from support.openai_server import OpenAIServer, serving
 from support.typed import typed
 from support.written_judge import Asked, judge
@@ -575,7 +576,7 @@ def test_a_kill_pays_for_no_verdict_twice() -> None:
         known: dict[str, int] = {}
         slow = ["-R", "judge.max_concurrency=20"]
         for more in (10, 50, 70):
-            process = start(command(server, "killed", *slow), here, extra)
+            process = start_forked(command(server, "killed", *slow), here, extra)
             enough = sum(server.completed.values()) + more
             wait_until(lambda: sum(server.completed.values()) >= enough, process)  # noqa: B023
             process.kill()

@@ -8,7 +8,6 @@ import json
 import random
 import re
 import signal
-import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from support.command import (
     wait_until,
     write_questions,
 )
+from support.forked import start_forked
 from support.openai_server import OpenAIServer, serving
 from support.typed import typed
 
@@ -55,7 +55,7 @@ def asked(server: OpenAIServer) -> Counter[str]:
 
 def test_killed_again_and_again(tmp_path: Path) -> None:
     """Once while it starts, then wherever it is when the server has seen some more;
-    benchmarks/killed.py does it with 20,000.
+    benchmarks/killed.py counts it with 20,000.
     """
     write_questions(tmp_path, 500)
     chance = random.Random(7)
@@ -71,7 +71,7 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
     with serving(latency=0.1, spread=0.3) as server:
         known: dict[str, int] = {}
         for more in (0, *(chance.randrange(1, 90) for _ in range(3))):
-            process = start(
+            process = start_forked(
                 command(server.url, "killed"), tmp_path, {"EVALWRIGHT_HOME": "killed"}
             )
             enough = sum(server.received.values()) + more
@@ -114,8 +114,8 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
 def test_two_processes_share_the_work(tmp_path: Path) -> None:
     write_questions(tmp_path, 200)
     with serving(latency=0.05, spread=0.3) as server:
-        both: list[subprocess.Popen[str]] = [
-            start([*command(server.url, "shared"), "--out", out], tmp_path)
+        both = [
+            start_forked([*command(server.url, "shared"), "--out", out], tmp_path)
             for out in ("one", "two")
         ]
         for process in both:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from evalwright import ScriptedModel, evaluate, open_model, open_run
 from evalwright.tasks.loading import task_from_definition
-from support.command import records, start, stored_requests, wait_until
+from support.command import records, stored_requests, wait_until
+from support.forked import start_forked
 from support.openai_server import OpenAIServer, serving
 from support.overlap_judge import OverlapModel
 from support.typed import typed
@@ -74,7 +75,7 @@ def test_a_killed_panel_pays_for_no_verdict_twice(tmp_path: Path) -> None:
         n_questions = len(asked(server))
     with serving(answer=citing, latency=0.1, spread=0.3) as server:
         for more in (10, 30):
-            process = start(command(server.url, "killed"), tmp_path, killed)
+            process = start_forked(command(server.url, "killed"), tmp_path, killed)
             enough = sum(server.completed.values()) + more
             wait_until(lambda: sum(server.completed.values()) >= enough, process)  # noqa: B023
             process.kill()

@@ -23,11 +23,11 @@ from support.command import (
     Done,
     record,
     records,
-    start,
     stored_requests,
     wait_until,
     write_questions,
 )
+from support.forked import start_forked
 from support.openai_faults import Faults
 from support.openai_limits import Limits
 from support.openai_server import OpenAIServer, serving
@@ -87,7 +87,7 @@ def test_one_endpoint_dies_and_nothing_is_lost_or_asked_twice(tmp_path: Path) ->
         )
         second = stack.enter_context(serving(limits=limits[1], faults=faults))
         urls = [first.url, second.url, last.url]
-        process = start(command(*urls), tmp_path, {"EVALWRIGHT_HOME": "home"})
+        process = start_forked(command(*urls), tmp_path, {"EVALWRIGHT_HOME": "home"})
         wait_until(lambda: second.completed.total() >= 30, process)
         dead.set()
         done = finished(process)
@@ -133,7 +133,7 @@ def test_killed_and_run_again(tmp_path: Path) -> None:
             stack.enter_context(serving(latency=0.05, spread=0.3)) for _ in range(3)
         ]
         arguments = command(*(server.url for server in servers))
-        process = start(arguments, tmp_path, {"EVALWRIGHT_HOME": "home"})
+        process = start_forked(arguments, tmp_path, {"EVALWRIGHT_HOME": "home"})
         wait_until(lambda: len(stored_requests(home)) >= 40, process)
         process.kill()
         process.communicate()

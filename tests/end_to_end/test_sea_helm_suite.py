@@ -17,7 +17,8 @@ import pytest
 pytest.importorskip("transformers")
 
 from evalwright.runs.reader import Run, open_run
-from support.command import start, stored_requests, wait_until
+from support.command import stored_requests, wait_until
+from support.forked import start_forked
 from support.openai_faults import Faults
 from support.openai_server import serving
 from support.tiny_models import CHAT_TEMPLATE, make_tiny_model
@@ -284,7 +285,7 @@ def test_a_suite_is_killed_twice_and_is_one_report(folder: Path) -> None:
         killed = [*command, "--name", "killed"]
         deaths = []
         for server, enough in ((first, 8), (flaky, 6)):
-            process = start(killed, folder)
+            process = start_forked(killed, folder)
             wait_until(lambda: sum(server.completed.values()) >= enough, process)  # noqa: B023
             process.kill()
             process.communicate()

@@ -20,14 +20,7 @@ import pytest
 import yaml
 
 from support import postgres
-from support.command import (
-    ROOT,
-    environment,
-    record,
-    records,
-    start,
-    wait_until,
-)
+from support.command import ROOT, environment, record, records, wait_until
 from support.forked import start_forked, write_command
 from support.openai_server import OpenAIServer, running, serving
 from support.typed import typed
@@ -369,7 +362,8 @@ def test_two_tasks_of_one_srun_take_a_shard_each(tmp_path: Path) -> None:
         assert "--shard auto" in refused.err and "-M devices=all" in refused.err
     assert not (tmp_path / "runs").exists()
     processes = [
-        start([*command, "--shard", "auto"], tmp_path, settings) for settings in tasks
+        start_forked([*command, "--shard", "auto"], tmp_path, settings)
+        for settings in tasks
     ]
     for process in processes:
         out, err = process.communicate(timeout=1800)

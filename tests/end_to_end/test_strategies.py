@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from support.command import record, records, start, stored_requests, wait_until
+from support.command import record, records, stored_requests, wait_until
+from support.forked import start_forked
 from support.openai_faults import Faults
 from support.openai_server import OpenAIServer, serving
 from support.typed import typed
@@ -174,7 +175,7 @@ def test_killed_in_the_middle_no_draw_is_paid_twice(stop: str, tmp_path: Path) -
     known = dict[str, int]()
     with serving(edit=varied, latency=0.05, spread=0.3) as server:
         for more in (30, 60):
-            process = start(
+            process = start_forked(
                 command(server, "killed", strategy),
                 tmp_path,
                 {"EVALWRIGHT_HOME": "killed"},
@@ -230,7 +231,7 @@ def test_eight_repeats_of_two_hundred_questions_at_full_concurrency_killed_and_n
     home = tmp_path / "home"
     extra = {"EVALWRIGHT_HOME": "home"}
     with serving(edit=varied, faults=Faults(script=script), latency=0.004) as server:
-        process = start(
+        process = start_forked(
             command(server, "voted", run, "-M", "max_concurrency=16"), tmp_path, extra
         )
         wait_until(

@@ -14,7 +14,8 @@ import yaml
 from evalwright import ScriptedModel, evaluate, load_task
 from evalwright.core.errors import Failure, RequestFailed
 from evalwright.core.requests import Generate, Request
-from support.command import evalwright, records
+from support.command import records
+from support.typed import typed
 
 jsonschema = pytest.importorskip("jsonschema")
 
@@ -79,11 +80,9 @@ def rows_of(run: Any) -> list[dict[str, Any]]:
 def test_a_run_with_tools_and_what_it_leaves(folder: Path) -> None:
     write()
     named = ("--model", "python/bot.py:answer", "--name")
-    refused = evalwright("run", "task.yaml", *named, "refused", folder=folder)
+    refused = typed("run", "task.yaml", *named, "refused", folder=folder)
     assert refused.code == 2 and "--trust '.'" in refused.err, refused.text
-    first = evalwright(
-        "run", "task.yaml", *named, "first", "--trust", ".", folder=folder
-    )
+    first = typed("run", "task.yaml", *named, "first", "--trust", ".", folder=folder)
     assert first.code == 0 and "4 sent, 0 from the store" in first.text, first.text
     rows = rows_of(folder / "runs" / "first")
     assert [row["scores"]["exact-match"]["value"] for row in rows] == [1, 1]
@@ -106,12 +105,10 @@ def test_a_run_with_tools_and_what_it_leaves(folder: Path) -> None:
         recorded[0]["tools"][0]["parameters"]["properties"]["city"]["description"]
         == "its name."
     )
-    again = evalwright(
-        "run", "task.yaml", *named, "again", "--trust", ".", folder=folder
-    )
+    again = typed("run", "task.yaml", *named, "again", "--trust", ".", folder=folder)
     assert "0 sent, 4 from the store" in again.text, again.text
     assert records(folder / "runs" / "again") == records(folder / "runs" / "first")
-    replayed = evalwright(
+    replayed = typed(
         "run",
         "task.yaml",
         "--model",
@@ -129,7 +126,7 @@ def test_a_run_with_tools_and_what_it_leaves(folder: Path) -> None:
 def test_a_model_without_tools_is_refused_before_anything_is_sent(folder: Path) -> None:
     write(strategy="single-draw")
     (folder / "plain.py").write_text("def answer(messages):\n    raise SystemExit\n")
-    done = evalwright(
+    done = typed(
         "run",
         "task.yaml",
         "--model",
@@ -139,7 +136,7 @@ def test_a_model_without_tools_is_refused_before_anything_is_sent(folder: Path) 
         folder=folder,
     )
     assert done.code == 2 and "does not take tools" in done.err, done.text
-    demo = evalwright(
+    demo = typed(
         "run", "task.yaml", "--model", "demo/small", "--trust", ".", folder=folder
     )
     assert demo.code == 2 and "chat" in demo.err, demo.text

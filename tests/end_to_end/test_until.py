@@ -16,11 +16,11 @@ from support.command import (
     Done,
     record,
     records,
-    start,
     stored_requests,
     wait_until,
     write_questions,
 )
+from support.forked import start_forked
 from support.openai_server import OpenAIServer, serving
 from support.typed import typed
 
@@ -111,7 +111,7 @@ def test_killed_in_the_middle_it_decides_the_same_and_asks_nothing_twice(
         }
         kept: dict[tuple[str, str], int] = {}
         for requests in (30, 70, 110):
-            process = start(
+            process = start_forked(
                 [
                     "run",
                     "--config",
@@ -200,7 +200,7 @@ def test_ctrl_c_between_two_looks(tmp_path: Path) -> None:
         serving(knows("two", 0.7), latency=0.3) as two,
     ):
         suite(tmp_path, one.url, two.url, "until: One beats Two")
-        process = start(
+        process = start_forked(
             ["run", "--config", "suite.yaml", "--trust-file", "suite.yaml"], tmp_path
         )
         wait_until(lambda: len(asked(one) + asked(two)) >= 120, process)
@@ -237,7 +237,7 @@ def test_prompts_are_killed_in_the_middle_and_decide_the_same(tmp_path: Path) ->
         assert calm.code == 0, calm.text
         n_calm = sum(server.received.values())
         home = {"EVALWRIGHT_HOME": "killed"}
-        process = start([*command, "cut"], tmp_path, home)
+        process = start_forked([*command, "cut"], tmp_path, home)
         wait_until(lambda: sum(server.received.values()) >= n_calm + 80, process)
         process.kill()
         process.communicate()

@@ -543,7 +543,7 @@ def test_stop_ends_the_waiting_for_others(tmp_path: Path) -> None:
 
 
 def test_nothing_is_kept_of_what_was_answered(tmp_path: Path) -> None:
-    """Counted in objects; benchmarks/overhead.py and benchmarks/killed.py measure the memory of
+    """Counted in objects; benchmarks/overhead.py measures the memory of
     whole runs.
     """
     kinds = (Request, Response, asyncio.Future, threading.Event)

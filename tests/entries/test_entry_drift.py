@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from evalwright.analysis.drift_record import (
     RecordedRound,
     RecordedTask,
@@ -14,6 +16,8 @@ from evalwright.analysis.drift_record import (
     read_record,
     write_record,
 )
+from evalwright.engine import retry
+from evalwright.engine.retry import Breaker
 from evalwright.entries.drifting import name_round
 from support.command import Done
 from support.openai_server import serving
@@ -134,7 +138,12 @@ def test_a_year_begins_and_one_model_changes(tmp_path: Path) -> None:
     assert max(map(len, lines[1:])) < 2_000
 
 
-def test_a_provider_that_fails_is_missing_and_no_drift(tmp_path: Path) -> None:
+def test_a_provider_that_fails_is_missing_and_no_drift(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Two failures to connect are enough to give up: nothing waits for another try.
+    monkeypatch.setattr(Breaker, "UNREACHED", (2, 0.0))
+    monkeypatch.setattr(retry, "BASE_BACKOFF_SECONDS", 0.01)
     steady, moving = Clerk(), Clerk()
     with serving(steady.answer) as first, serving(moving.answer) as second:
         write_board(tmp_path, first.url, second.url)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import platform
 import random
 import shutil
@@ -26,12 +27,14 @@ from evalwright.evaluation.resolving import resolve
 from evalwright.evaluation.settings import Settings
 from evalwright.evaluation.slicing import cut_slices, slice_answers
 from evalwright.runs.reader import Run
+from evalwright.scorers.code import sandbox, unit_tests
 from support.billing_server import EACH
 from support.bucket_server import serving_buckets
 from support.command import record, records, write_questions
 from support.forked import ForkedProcess, start_forked
 from support.openai_server import serving
 from support.postgres import Server
+from support.sandbox import needs_sandbox
 from support.typed import typed
 from support.worker_trials import Disturber, comparable, worker_trial
 
@@ -230,6 +233,10 @@ def test_a_worker_with_another_plan_is_refused_while_others_work(
         assert began.wait(60)
         with pytest.raises(ConfigurationError, match="differs: limit: None, now 5"):
             go(limit=5)
+        with pytest.raises(ConfigurationError, match="budget: none, now 99 requests"):
+            go(budget="99 requests")
+        with pytest.raises(ConfigurationError, match="accept-failures: none, now 2%"):
+            go(accept_failures="2%")
         with monkeypatch.context() as patch:
             patch.setattr(worker_rounds, "__version__", "9.9")
             with pytest.raises(ConfigurationError, match="this one is 9"):
@@ -263,6 +270,44 @@ def test_what_workers_cannot_do_is_refused(
         evaluate("questions.yaml", arguments.pop("models"), **arguments)
     assert message in str(error.value)
     assert not list(Path("runs").glob("*/run.json"))
+
+
+@needs_sandbox
+def test_a_program_of_an_answer_runs_once(
+    own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [
+        {"id": f"p{number}", "number": number, "tests": f"assert add() == {number % 2}"}
+        for number in range(4)
+    ]
+    Path("programs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    Path("programs.yaml").write_text(
+        "task: programs\n"
+        "dataset: programs.jsonl\n"
+        'sample: {id: "{{ id }}", input: "Add {{ number }}", metadata: {tests: "{{ tests }}"}}\n'
+        'prompt: {user: "{{ input }}"}\n'
+        "answer: {mode: generate, max_tokens: 20}\n"
+        "scorers: [unit-tests]\n"
+    )
+    programs: list[str] = []
+
+    @evalwright.model(fingerprint="programs")
+    def write_program(prompt: str) -> str:
+        return f"```python\ndef add():\n    return 1  # {prompt}\n```"
+
+    def run_program(program: str, *arguments: Any, **settings: Any) -> Any:
+        programs.append(program)
+        return sandbox.run(program, *arguments, **settings)
+
+    (alone,) = evaluate("programs.yaml", write_program, name="shared", home="alone")
+    monkeypatch.setattr(unit_tests, "run", run_program)
+    (run,) = evaluate(
+        "programs.yaml", write_program, name="shared", out="all", worker=True
+    )
+    assert len(programs) == len(set(programs)) == len(rows)
+    assert comparable(run.folder)["samples"] == comparable(alone.folder)["samples"]
+    labels = [row["scores"]["unit-tests"]["label"] for row in records(run.folder)]
+    assert labels == ["failed", "passed"] * 2
 
 
 # -- several processes -----------------------------------------------------------------

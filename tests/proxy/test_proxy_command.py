@@ -23,7 +23,7 @@ from support.openai_server import serving
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "sk-key-of-the-provider-0123"
-PEERS = Path(os.environ.get("EVALWRIGHT_PEERS", ROOT / "benchmarks" / ".peers"))
+PEERS = ROOT / "benchmarks" / ".peers"
 
 PROGRAM = """
 import json, os, sys, urllib.request
@@ -298,13 +298,13 @@ def test_the_last_line_counts_everything() -> None:
 def test_other_programs_are_killed_and_pay_once(system: str, tmp_path: Path) -> None:
     """See benchmarks/proxy_peers.py; here with two kills."""
     if not (PEERS / system).is_dir():
-        pytest.skip(f"{system} is not installed in {PEERS}")
+        pytest.skip(f"{system} is not installed: python -m benchmarks proxy_peers")
     done = subprocess.run(
         [
-            *(sys.executable, ROOT / "benchmarks" / "proxy_peers.py", "--kills", "2"),
-            *("--systems", system, "--peers", PEERS),
+            *(sys.executable, "-m", "benchmarks", "proxy_peers"),
+            *("--kills", "2", "--systems", system),
         ],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,

@@ -9,7 +9,7 @@ import pytest
 
 from evalwright.analysis.board import make_board
 from evalwright.reports.board_embed import board_embed
-from support.browser import Tab, chromium, drive
+from support.browser import Tab, chromium, in_new_tab
 from support.hostile import ACTIVE, HOSTILE, as_task_name
 from support.runs import make_run
 
@@ -102,4 +102,4 @@ def test_in_another_page_of_any_encoding(tmp_path: Path) -> None:
             )  # fmt: skip
             assert await tab.evaluate("document.body.lastElementChild.id") == "after"
 
-    drive(tmp_path, look)
+    in_new_tab(look)

@@ -22,7 +22,7 @@ from evalwright.reports.model_pages import page_files, write_pages
 from evalwright.reports.model_samples import read_samples
 from evalwright.runs.reader import Run
 from reports.test_examples import panel_run
-from support.browser import Tab, chromium, drive
+from support.browser import Tab, chromium, in_new_tab
 from support.hostile import ACTIVE, HOSTILE, as_task_name
 from support.runs import make_run
 from support.shown import board_html
@@ -386,7 +386,7 @@ def test_in_a_browser_nothing_loads_and_nothing_acts(tmp_path: Path) -> None:
         await tab.open(own[0].as_uri())
         assert await tab.evaluate("document.documentElement.scrollWidth") <= 360
 
-    drive(tmp_path, look)
+    in_new_tab(look)
 
 
 @pytest.mark.browser
@@ -431,7 +431,7 @@ def test_in_a_browser_an_address_unfolds_the_samples_of_its_number(
             await tab.open(f"{file.as_uri()}#n-{tasks[-1]}")
             assert await tab.evaluate("document.documentElement.scrollWidth") <= width
 
-    drive(tmp_path, look)
+    in_new_tab(look)
 
 
 def test_a_sample_of_a_model_that_acted_says_how_it_went(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def test_what_is_no_family_is_refused() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("shares", [(0.7, 0.7, 0.7), (0.8, 0.7, 0.7)])
 def test_early_decisions_are_those_of_the_full_run(shares: tuple[float, ...]) -> None:
-    # benchmarks/until_pairs.py has 1,500 trials of seven settings.
+    # benchmarks/until.py has 1,500 trials of seven settings.
     n_trials = 300
     n_other = 0
     n_early = 0

@@ -11,8 +11,6 @@ import os
 import random
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -25,6 +23,7 @@ import yaml
 from evalwright.engine.store_rows import unpack
 from evalwright.runs.reader import open_run
 from support.command import environment
+from support.forked import ForkedProcess, start_session
 from support.openai_faults import Faults
 from support.openai_server import OpenAIServer, serving
 
@@ -125,9 +124,9 @@ class AgentRuns:
         self.paid_again: list[Step] = []
         """Requests that came although their response was stored."""
 
-    def start(self, url: str) -> subprocess.Popen[bytes]:
+    def start(self, url: str) -> ForkedProcess:
         """Start the command in a process group of its own."""
-        command = [sys.executable, "-m", "evalwright", "run", str(self.task)]
+        command = ["run", str(self.task)]
         command += ["--model", "openai/scripted", "-M", f"base_url={url}"]
         command += [
             "-M",
@@ -140,22 +139,16 @@ class AgentRuns:
             "runs",
         ]
         command += ["-M", "max_concurrency=16", "--trust", str(self.folder)]
-        return subprocess.Popen(
-            command,
-            cwd=self.folder,
-            env=environment(
-                {"NOTES_FILE": str(self.notes), "OPENAI_API_KEY": "sk-test-" + "0" * 20}
-            ),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        variables = {
+            "NOTES_FILE": str(self.notes),
+            "OPENAI_API_KEY": "sk-test-" + "0" * 20,
+        }
+        return start_session(command, self.folder, environment(variables))
 
     def finish(self, url: str) -> str:
         """Run the command to its end; return what it printed."""
         process = self.start(url)
-        output, _ = process.communicate(timeout=600)
-        text = output.decode("utf-8", "replace")
+        text, _ = process.communicate(timeout=600)
         assert process.returncode == 0, text
         return text
 

@@ -27,6 +27,11 @@ FLAGS = (
     "--remote-debugging-port=0",
 )  # fmt: skip
 
+DRAWN = """new Promise(done =>
+  requestAnimationFrame(() => requestAnimationFrame(() => requestIdleCallback(done))))"""
+DRAWING_SECONDS = 0.3
+"""Most that a page gets for it."""
+
 
 def chromium() -> str | None:
     """The browser's path, None where there is none."""
@@ -56,7 +61,9 @@ class Tab:
         async for message in self._socket:
             event = message.json()
             if "id" in event:
-                self._waiting.pop(event["id"]).set_result(event)
+                waiting = self._waiting.pop(event["id"])
+                if not waiting.done():  # nobody waits for it any more
+                    waiting.set_result(event)
             else:
                 self.events.append((event["method"], event["params"]))
 
@@ -80,15 +87,23 @@ class Tab:
         # The page before may tell only now that it was loaded; without a loader it is the same
         # page, scrolled elsewhere.
         loader = (await self.send("Page.navigate", url=url)).get("loaderId")
-        for _ in range(18_000):
+        for _ in range(36_000):
             if loader is None or any(
                 event.get("loaderId") == loader and event.get("name") == "load"
                 for _, event in self.events
             ):
-                await asyncio.sleep(0.3)
+                await self._draw()
                 return
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.05)
         raise AssertionError(f"{url} was not loaded in half an hour")
+
+    async def _draw(self) -> None:
+        """Wait until the page has drawn what its scripts made of it and has nothing to do; a page
+        that draws nothing, or goes on to another, gets a moment.
+        """
+        drawn = self.send("Runtime.evaluate", expression=DRAWN, awaitPromise=True)
+        with contextlib.suppress(TimeoutError, AssertionError):
+            await asyncio.wait_for(drawn, DRAWING_SECONDS)
 
     async def evaluate(self, expression: str) -> Any:
         """The JSON value of a JavaScript expression in the page; asked again where a navigation
@@ -229,16 +244,6 @@ async def _new_tab(browser: _Browser) -> AsyncIterator[Tab]:
                     yield tab
             finally:
                 await control.send("Target.disposeBrowserContext", **person)
-
-
-def drive(folder: Path, steps: Callable[[Tab], Coroutine[Any, Any, None]]) -> None:
-    """Do some steps in a tab of a new browser whose profile is in the folder."""
-
-    async def run() -> None:
-        async with open_tab(folder / "profile") as tab:
-            await steps(tab)
-
-    asyncio.run(run())
 
 
 def in_new_tab(steps: Callable[[Tab], Coroutine[Any, Any, None]]) -> None:

@@ -201,6 +201,23 @@ def forked_as_one(
     return process.wait(), printed
 
 
+SESSION = """\
+import os, sys
+os.setsid()
+from evalwright.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def start_session(
+    arguments: Sequence[str], folder: Path, variables: Mapping[str, str]
+) -> ForkedProcess:
+    """Start `evalwright` at the head of a process group, its streams as one."""
+    return ForkedProcess(
+        ["-c", SESSION, *arguments], folder, variables, is_one_stream=True
+    )
+
+
 def start_forked(
     arguments: Sequence[str], folder: Path, extra: Mapping[str, str] | None = None
 ) -> ForkedProcess:

@@ -33,6 +33,7 @@ N_JOBS = 8
 _FOR_KUBERNETES = (
     "image",
     "claim",
+    "cache_claim",
     "secret",
     "files",
     "node_labels",
@@ -85,6 +86,13 @@ _CODE_OPTIONS = {"plugins": "--plugin", "task_root": "--task-root", "trust": "--
     "",
     "For Kubernetes: the volume claim of the workers' runs (default: none), or of the"
     " shards' working folder (default: evalwright).",
+    default="",
+)
+@option(
+    "--cache-claim",
+    "NAME",
+    "For Kubernetes: an existing volume claim with the cache of models and data sets, so"
+    " that each is downloaded once. Default: each pod has a cache of its own.",
     default="",
 )
 @option(
@@ -177,6 +185,7 @@ def _pods(params: dict[str, Any], default_claim: str) -> Pods:
         image=params["image"],
         secret=params["secret"] or "evalwright",
         claim=params["claim"] or default_claim,
+        cache_claim=params["cache_claim"],
         limits=params["options"],
         node_labels=params["node_labels"],
         tolerations=params["tolerations"],

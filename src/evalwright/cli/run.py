@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -193,7 +193,7 @@ def run(**params: Any) -> int:
     """
     from evalwright.cli.arguments import evaluation_settings, key_values, load_plugins
     from evalwright.evaluation.configuration_file import read_settings
-    from evalwright.evaluation.processes import check_one_process
+    from evalwright.evaluation.processes import check_one_process, use_device_of_rank
 
     options.only_with(replicas="on", gpus_per_replica="on")
     if params["no_judge"] and (
@@ -234,6 +234,9 @@ def run(**params: Any) -> int:
         os.environ["EVALWRIGHT_HOME"] = settings.configuration.home
     if not settings.configuration.shard and not params["worker"]:
         check_one_process("-M device_map=auto")
+    device = use_device_of_rank(os.environ, _all_model_arguments(settings))
+    if device and not params["quiet"]:
+        click.echo(f"This process uses the device {device}.", err=True)
     settings = replace(
         settings,
         on=_place(params),
@@ -250,6 +253,12 @@ def run(**params: Any) -> int:
         log_file=params["log_file"],
         as_json=params["as_json"],
     )
+
+
+def _all_model_arguments(settings: Settings) -> list[Mapping[str, Any]]:
+    configuration = settings.configuration
+    specs = [*configuration.models, *configuration.roles.values()]
+    return [spec.arguments for spec in specs]
 
 
 MOST_IN_A_SENTENCE = 5

@@ -7,8 +7,9 @@ actions (`actions.py`): whoever prunes a model's responses prunes the notes abou
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -177,13 +178,23 @@ class SharedSlices:
         total: number of slices.
         in_order: whether to take them from the first one on, so that what a budget pays for is the
             beginning.
+        kind: what is done with the slices; those of each kind are claimed and done separately.
+        announce: notes that this worker begins a slice. It is called while the slice is claimed,
+            perhaps in vain, and awaited before `claim` returns.
     """
 
     def __init__(
-        self, notes: WorkerNotes, total: int, *, in_order: bool = False
+        self,
+        notes: WorkerNotes,
+        total: int,
+        *,
+        in_order: bool = False,
+        kind: str = "slice",
+        announce: Callable[[int], Awaitable[None]] | None = None,
     ) -> None:
         self.notes = notes
-        self._keys = [notes.key("slice", number) for number in range(total)]
+        self._announce = announce
+        self._keys = [notes.key(kind, number) for number in range(total)]
         self._numbers = {key: number for number, key in enumerate(self._keys)}
         self._done: set[int] = set()
         self._mine: set[int] = set()
@@ -200,6 +211,11 @@ class SharedSlices:
             len(self._elsewhere),
             len(set(self._elsewhere.values())),
         )
+
+    @property
+    def mine(self) -> frozenset[int]:
+        """The slices that this worker has claimed and not finished."""
+        return frozenset(self._mine)
 
     @property
     def all_done(self) -> bool:
@@ -247,7 +263,7 @@ class SharedSlices:
                 await self.look()
                 is_fresh = True
                 continue
-            outcome = await self.notes.claim(self._keys[number])
+            outcome = await self._claim_key(number)
             if outcome == MINE:
                 self._mine.add(number)
                 self._next = number + 1
@@ -259,6 +275,19 @@ class SharedSlices:
             if outcome != STORED:
                 self._elsewhere.setdefault(number, outcome)
             self._next = 0 if self._in_order else self._middle_of_longest_series()
+
+    async def _claim_key(self, number: int) -> str:
+        if self._announce is None:
+            return await self.notes.claim(self._keys[number])
+        # Both are in one transaction, so that the announcement costs no time.
+        outcome, _ = await asyncio.gather(
+            self.notes.claim(self._keys[number]), self._announce(number)
+        )
+        return outcome
+
+    async def contents(self) -> list[dict[str, Any]]:
+        """Return what is noted about the slices that are done."""
+        return [note for note in await self.notes.read(self._keys) if note is not None]
 
     async def finish(self, number: int, content: Mapping[str, Any]) -> None:
         """Store that a claimed slice is done."""

@@ -8,10 +8,14 @@ together (`--worker`): every one ends before a model is loaded.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from evalwright.core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from evalwright.models.local.hardware.devices import Device, Devices
 
 _WORLDS = (
     ("WORLD_SIZE", "RANK"),
@@ -22,6 +26,20 @@ _WORLDS = (
     ("SLURM_NTASKS", "SLURM_PROCID"),
 )
 """Variables with the number of processes, and the rank of this one."""
+
+LOCAL_RANKS = (
+    "LOCAL_RANK",
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "MV2_COMM_WORLD_LOCAL_RANK",
+    "MPI_LOCALRANKID",
+    "SLURM_LOCALID",
+)
+"""Variables with the rank of this process among those of its machine."""
+
+DEVICE_ARGUMENTS = frozenset(
+    ("device", "device_map", "devices", "parallelize", "tensor_parallel_size")
+)
+"""Arguments of a model with which the user says on which devices it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +73,53 @@ def launched_process(
                 int(count), own_rank if own_rank.isdecimal() else "", size
             )
     return None
+
+
+def use_device_of_rank(
+    environment: MutableMapping[str, str],
+    model_arguments: Iterable[Mapping[str, object]],
+    *,
+    available: Devices | None = None,
+) -> str:
+    """Hide all devices but one from each of several processes that were launched together.
+
+    Process 0 of a machine keeps its first device, process 1 the second, and so on. No library may
+    have looked for devices before.
+
+    Args:
+        environment: the environment variables, which are changed.
+        model_arguments: the arguments of each model; if any says where the model is, nothing is
+            hidden.
+        available: the devices; by default those of this machine.
+
+    Returns:
+        The device that is left, for a message: "cuda:1 (LOCAL_RANK=1)"; "" if nothing was hidden.
+    """
+    if launched_process(environment, surely=True) is None:
+        return ""
+    if any(DEVICE_ARGUMENTS & arguments.keys() for arguments in model_arguments):
+        return ""
+    variable = next((name for name in LOCAL_RANKS if name in environment), "")
+    rank = environment.get(variable, "")
+    if not rank.isdecimal():
+        return ""
+    if available is None:
+        from evalwright.models.local.hardware.devices import list_devices
+
+        available = list_devices(environment)
+    device = _device_of_rank(int(rank), available)
+    if device is None:
+        return ""
+    environment.update(available.environment([device]))
+    return f"{device.name} ({variable}={rank})"
+
+
+def _device_of_rank(rank: int, available: Devices) -> Device | None:
+    """Return the device of a process; None if there is no choice, or no variable that makes it."""
+    devices = available.devices
+    if len(devices) < 2 or not available.variables:
+        return None
+    return devices[rank % len(devices)]
 
 
 def check_one_process(

@@ -12,6 +12,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from evalwright.core.tasks import Task
 from evalwright.evaluation.planning import PlannedRun
@@ -40,7 +41,8 @@ class SlicedRun:
 
     Attributes:
         run: the run; its orders keep together what a slice keeps together, and its tasks have only
-            the scorers that send requests. The others score once, when the run is written.
+            the scorers that send requests or run programs. The others score once, when the run is
+            written.
         slices: the parts of each slice, by task.
         n_answers: about the number of answers in a slice.
     """
@@ -53,6 +55,19 @@ class SlicedRun:
         """Yield the units of a slice."""
         for part in self.slices[number]:
             yield from self.run.units_between(part.task, part.start, part.end)
+
+    def samples(self, number: int) -> list[list[Unit]]:
+        """Return the units of a slice, by sample."""
+        return [list(units) for _, units in groupby(self.units(number), _sample_of)]
+
+    def with_all_scorers(self, tasks: Sequence[Task]) -> SlicedRun:
+        """Return the same slices of a run whose tasks have all scorers."""
+        return replace(self, run=replace(self.run, tasks=tuple(tasks)))
+
+
+def _sample_of(unit: Unit) -> tuple[int, int]:
+    _, task, index, _ = unit
+    return task, index
 
 
 def cut_slices(run: PlannedRun) -> SlicedRun:
@@ -85,7 +100,7 @@ def cut_slices(run: PlannedRun) -> SlicedRun:
                 room = n_answers
     if parts:
         slices.append(tuple(parts))
-    tasks = tuple(_keep_sending_scorers(task) for task in run.tasks)
+    tasks = tuple(_keep_asynchronous_scorers(task) for task in run.tasks)
     sliced = replace(run, orders=tuple(orders), tasks=tasks)
     return SlicedRun(sliced, tuple(slices), n_answers)
 
@@ -106,8 +121,7 @@ def _end_of_part(order: UnitOrder, start: int, n_samples: int) -> int:
     return min(max(end, start + 1), order.n_units)
 
 
-def _keep_sending_scorers(task: Task) -> Task:
-    """Return the task with the scorers alone that send requests."""
-    return replace(
-        task, scorers=tuple(scorer for scorer in task.scorers if scorer.asks)
-    )
+def _keep_asynchronous_scorers(task: Task) -> Task:
+    """Return the task with the scorers alone that send requests or run programs."""
+    scorers = tuple(scorer for scorer in task.scorers if scorer.asks)
+    return replace(task, scorers=scorers)

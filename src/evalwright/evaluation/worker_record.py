@@ -18,6 +18,7 @@ from evalwright.engine.counts import Counts
 from evalwright.engine.slices import WorkerNotes
 from evalwright.evaluation.planning import PlannedRun
 from evalwright.evaluation.recording import WorkOfAll
+from evalwright.evaluation.worker_deaths import OpenWork
 
 TOKEN_KINDS = ("input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
 COUNTED = ("asked", "sent", "retries")
@@ -34,6 +35,8 @@ class WorkerTally:
         slices: slices that it has finished.
         answers: answers in these.
         seconds: time spent on the run so far.
+        open: what it has begun.
+        has_left: whether it has ended in good order.
     """
 
     started: datetime
@@ -41,6 +44,8 @@ class WorkerTally:
     slices: int = 0
     answers: int = 0
     seconds: float = 0.0
+    open: OpenWork = field(default_factory=OpenWork)
+    has_left: bool = False
 
     def as_note(self, worker: str, counts: Sequence[Counts]) -> dict[str, Any]:
         """Return the note. counts: of all clients with which the worker sent requests."""
@@ -54,6 +59,8 @@ class WorkerTally:
             "answers": self.answers,
             "seconds": round(self.seconds, 3),
             "usage": _sum_usage([client.as_dict() for client in counts]),
+            "open": self.open.as_note(),
+            "left": self.has_left,
         }
 
 

@@ -6,8 +6,9 @@ worker that starts later begins another round, which sends only what is missing.
 
 from __future__ import annotations
 
+import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from evalwright.core.text import printable
 from evalwright.engine.claims import process_of
 from evalwright.engine.slices import WorkerNotes
 from evalwright.engine.store import Store
+from evalwright.evaluation.budgets import parse_budget
 from evalwright.evaluation.changed_settings import describe_changes
 from evalwright.evaluation.planning import PlannedRun
 from evalwright.runs.accepted_failures import has_acceptable_failures
@@ -26,6 +28,9 @@ from evalwright.runs.buckets import is_bucket_address
 from evalwright.runs.reader import Run, open_run
 
 MAX_WORKERS_NAMED = 3
+
+SETTINGS_OF_ALL = ("budget", "price", "accept_failures", "give_up", "tree", "push")
+"""Settings that the run has, whichever worker writes it, beside those of its identity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +129,7 @@ async def join_round(
 
     Raises:
         ConfigurationError: living workers evaluate another run under this name, or this run with
-            another version.
+            another version or other settings that hold for all workers.
     """
     named_notes = WorkerNotes(store, run.model.fingerprint, [run.id])
     async with named_notes.alone("joining"):
@@ -217,7 +222,9 @@ async def _check_others(run: PlannedRun, named_notes: WorkerNotes) -> None:
         return
     identity = str(note.get("identity", ""))
     version = str(note.get("evalwright", ""))
-    if identity == run.identity and version == __version__:
+    is_same = identity == run.identity and version == __version__
+    changed_settings = list(_describe_settings(note, run)) if is_same else []
+    if is_same and not changed_settings:
         return
     number = note.get("round", 0)
     other_notes = named_notes.within(identity)
@@ -229,6 +236,13 @@ async def _check_others(run: PlannedRun, named_notes: WorkerNotes) -> None:
     if not living:
         return
     workers = _name_workers(living)
+    if is_same:
+        raise ConfigurationError(
+            f"Workers are at the run '{run.id}' with other settings ({workers}). What differs:"
+            f" {'; '.join(changed_settings)}. These hold for all workers of a run: start this one"
+            " with theirs. To change them, stop all workers and start them again: what is stored"
+            " is not sent again."
+        )
     if identity == run.identity:
         raise ConfigurationError(
             f"Workers of another version are at the run '{run.id}': theirs is"
@@ -250,6 +264,47 @@ async def _check_others(run: PlannedRun, named_notes: WorkerNotes) -> None:
     )
 
 
+def _describe_settings(note: Mapping[str, Any], run: PlannedRun) -> Iterator[str]:
+    """Say which settings that hold for all workers differ, such as "price: none, now 1/2".
+
+    They are no part of the run's identity, because no answer depends on them.
+    """
+    recorded = note.get("record") or {}
+    before = recorded.get("configuration") or {}
+    now = {**run.configuration, "push": _push_address(run)}
+    before = {**before, "push": note.get("push", now["push"])}
+    for name in SETTINGS_OF_ALL:
+        normalise = _limits_of if name == "budget" else _as_json
+        if normalise(before.get(name)) != normalise(now.get(name)):
+            option_name = name.replace("_", "-")
+            change = f"{_as_phrase(before.get(name))}, now {_as_phrase(now.get(name))}"
+            yield printable(f"{option_name}: {change}")
+
+
+def _limits_of(budget: Any) -> dict[str, float]:
+    """Return the limits of a budget, which can be written in several ways."""
+    return parse_budget(list(budget or ())).as_dict()
+
+
+def _as_json(setting: Any) -> str:
+    # Notes have lists where a configuration has tuples.
+    return json.dumps(setting or None, sort_keys=True)
+
+
+def _as_phrase(setting: Any) -> str:
+    if not setting:
+        return "none"
+    if isinstance(setting, str):
+        return setting
+    if isinstance(setting, list | tuple):
+        return ", ".join(map(str, setting))
+    return _as_json(setting)
+
+
+def _push_address(run: PlannedRun) -> str:
+    return "" if run.push is None else str(run.push)
+
+
 def _name_workers(workers: set[str]) -> str:
     names = [process_of(worker) for worker in sorted(workers)]
     if len(names) > MAX_WORKERS_NAMED:
@@ -263,6 +318,7 @@ def _describe_run(run: PlannedRun, number: int) -> dict[str, Any]:
         "identity": run.identity,
         "round": number,
         "evalwright": __version__,
+        "push": _push_address(run),
         "record": {
             "model": run.model.describe(),
             "roles": {role: model.describe() for role, model in run.roles.items()},

@@ -34,6 +34,15 @@ Otherwise it repeats the object in an annotation, of which an object may have 25
 RUNS_FOLDER = "/evalwright/runs"
 """Where a worker's pod writes the run."""
 
+CACHE_FOLDER = "/evalwright/cache"
+"""Where a pod has the shared cache of models and data sets, of the hub's libraries."""
+
+MIN_RETRIES = 20
+"""How many pods of workers may fail, at least.
+
+A sample that kills its process ends about seven before it is recorded as failed.
+"""
+
 _SHARD = """\
 place=shard-$((JOB_COMPLETION_INDEX + 1))-of-%d
 kept=
@@ -111,6 +120,8 @@ class Pods:
         secret: The secret with keys and the address of the store.
         claim: The volume claim: of the runs of workers ("" for none), of the working folder of
             shards.
+        cache_claim: The volume claim of the cache of models and data sets; "" for a cache of each
+            pod.
         limits: Limits of a pod's resources, as typed (KEY=VALUE).
         node_labels: Labels of the nodes on which the pods run, as typed (KEY=VALUE).
         tolerations: Taints that the pods tolerate, as typed (KEY[=VALUE][:EFFECT]).
@@ -120,6 +131,7 @@ class Pods:
     image: str
     secret: str = "evalwright"
     claim: str = ""
+    cache_claim: str = ""
     limits: Sequence[str] = ()
     node_labels: Sequence[str] = ()
     tolerations: Sequence[str] = ()
@@ -264,7 +276,7 @@ def _workers_job(jobs: Jobs, pods: Pods, keys: Mapping[str, str]) -> str:
         **_pod_values(jobs, pods),
         "WORKERS": str(jobs.workers),
         "LABELS": _labels(jobs, "worker"),
-        "RETRIES": str(max(6, 2 * jobs.workers)),
+        "RETRIES": str(max(MIN_RETRIES, 2 * jobs.workers)),
         "RUN": _yaml_list(jobs.command),
         "FILES": files_volume,
         "FILES_COMMENT": _FILES_COMMENT if keys else "",
@@ -309,7 +321,11 @@ def _pod_values(jobs: Jobs, pods: Pods) -> dict[str, str]:
         ConfigurationError: an argument cannot be in a job file.
     """
     check_arguments([*jobs.run, *jobs.merge, pods.image, pods.claim])
-    for option_name, name in (("--secret", pods.secret), ("--claim", pods.claim)):
+    for option_name, name in (
+        ("--secret", pods.secret),
+        ("--claim", pods.claim),
+        ("--cache-claim", pods.cache_claim),
+    ):
         if name and not re.fullmatch(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", name):
             raise ConfigurationError(
                 f"{option_name} is a name in Kubernetes, of small letters, digits, dots"
@@ -334,8 +350,25 @@ def _pod_values(jobs: Jobs, pods: Pods) -> dict[str, str]:
         "NODES": _json(nodes),
         "TOLERATIONS": _json(_tolerations(pods.tolerations, limits)),
         "MEMORY": _amount(pods.shared_memory),
+        **_cache_values(pods.cache_claim),
         "POD_SECURITY": _pod_security(_USER_ID),
         "CONTAINER_SECURITY": _json(_CONTAINER_SECURITY),
+    }
+
+
+def _cache_values(claim: str) -> dict[str, str]:
+    """Return the marks for the cache of models and data sets that all pods share."""
+    if not claim:
+        return {"CACHE_ENV": "", "CACHE_MOUNT": "", "CACHE_VOLUME": ""}
+    volume = f"{{claimName: {_json(claim)}}}"
+    return {
+        "CACHE_ENV": f"            - {{name: HF_HOME, value: {CACHE_FOLDER}}}\n",
+        "CACHE_MOUNT": f"            - {{name: cache, mountPath: {CACHE_FOLDER}}}\n",
+        "CACHE_VOLUME": (
+            "        # Models and data sets, downloaded once for all pods.\n"
+            "        - name: cache\n"
+            f"          persistentVolumeClaim: {volume}\n"
+        ),
     }
 
 

@@ -8,7 +8,6 @@ import os
 import random
 import select
 import signal
-import subprocess
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -19,11 +18,11 @@ import pytest
 from support.command import (
     record,
     records,
-    start,
     stored_requests,
     wait_until,
     write_questions,
 )
+from support.forked import ForkedProcess, start_forked
 from support.tiny_models import make_tiny_model
 from support.typed import typed
 
@@ -31,7 +30,7 @@ REPLICAS = 3
 INTERRUPTED = 130
 
 
-def workers_of(process: subprocess.Popen[str]) -> list[int]:
+def workers_of(process: ForkedProcess) -> list[int]:
     """The worker processes that a command has started."""
     found = []
     for folder in Path("/proc").iterdir():
@@ -55,27 +54,27 @@ def wait_for_end(pids: Sequence[int]) -> None:
             assert ended, f"the worker {pid} stays"
 
 
-def kill_worker(process: subprocess.Popen[str], workers: Sequence[int]) -> None:
+def kill_worker(process: ForkedProcess, workers: Sequence[int]) -> None:
     with suppress(ProcessLookupError):
         os.kill(random.choice(workers), signal.SIGKILL)
 
 
-def kill_command(process: subprocess.Popen[str], workers: Sequence[int]) -> None:
+def kill_command(process: ForkedProcess, workers: Sequence[int]) -> None:
     process.kill()
 
 
-def press_ctrl_c(process: subprocess.Popen[str], workers: Sequence[int]) -> None:
+def press_ctrl_c(process: ForkedProcess, workers: Sequence[int]) -> None:
     process.send_signal(signal.SIGINT)
 
 
-def end_job(process: subprocess.Popen[str], workers: Sequence[int]) -> None:
+def end_job(process: ForkedProcess, workers: Sequence[int]) -> None:
     """As a scheduler does: the signal goes to all processes."""
     for pid in (*workers, process.pid):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
 
 
-WAYS: dict[Callable[[subprocess.Popen[str], Sequence[int]], None], Sequence[int]] = {
+WAYS: dict[Callable[[ForkedProcess, Sequence[int]], None], Sequence[int]] = {
     kill_worker: (0,),
     kill_command: (-signal.SIGKILL,),
     press_ctrl_c: (INTERRUPTED,),
@@ -88,8 +87,8 @@ def command(model: str, name: str) -> list[str]:
             "--name", name, "-M", "batch_size=4"]  # fmt: skip
 
 
-def start_run(folder: Path, model: str) -> subprocess.Popen[str]:
-    return start(
+def start_run(folder: Path, model: str) -> ForkedProcess:
+    return start_forked(
         [*command(model, "killed"), "-M", f"replicas={REPLICAS}", "--grace", "0.2"],
         folder,
         {"EVALWRIGHT_HOME": str(folder / "killed")},

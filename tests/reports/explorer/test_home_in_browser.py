@@ -18,7 +18,7 @@ from evalwright.core.samples import Score
 from evalwright.reports.explorer.following import Follower
 from evalwright.reports.explorer.parts import _expected, _preview_text
 from evalwright.reports.explorer.server import Server
-from support.browser import Tab, chromium, drive, until
+from support.browser import Tab, chromium, in_new_tab, until
 from support.runs import make_run
 
 TEXT = "(document.querySelector('main')?.innerText ?? '')"
@@ -112,14 +112,14 @@ def test_without_runs_the_command_says_how_to_make_one(
     assert "--html" in capsys.readouterr().err
 
 
-def _in_browser(server: Server, folder: Path, steps: Any) -> None:
+def _in_browser(server: Server, steps: Any) -> None:
     async def opened(tab: Tab) -> None:
         await tab.open(server.url)
         await steps(tab)
         errors = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled")
         assert not [event for event in tab.events if event[0] in errors]
 
-    drive(folder, opened)
+    in_new_tab(opened)
 
 
 @in_chromium
@@ -151,7 +151,7 @@ def test_runs_are_searched_chosen_and_opened(runs_folder: Path, tmp_path: Path) 
         )
 
     with serving(runs_folder) as server:
-        _in_browser(server, tmp_path, steps)
+        _in_browser(server, steps)
 
 
 @in_chromium
@@ -193,7 +193,7 @@ def test_columns_are_chosen_and_the_choice_is_in_the_address(
         await until(tab, "document.activeElement.type !== 'search'")
 
     with serving(runs_folder) as server:
-        _in_browser(server, tmp_path, steps)
+        _in_browser(server, steps)
 
 
 @in_chromium
@@ -213,7 +213,7 @@ def test_the_choice_of_light_or_dark_is_kept(runs_folder: Path, tmp_path: Path) 
         assert await tab.evaluate(background) == chosen
 
     with serving(runs_folder) as server:
-        _in_browser(server, tmp_path, steps)
+        _in_browser(server, steps)
 
 
 def test_what_was_expected_is_in_the_preview_in_whole_words() -> None:
@@ -264,7 +264,7 @@ def test_a_comparison_emphasises_its_claims_and_prints_its_conclusion_once(
         assert "< 0.0001" not in text
 
     with serving(tmp_path / "runs") as server:
-        _in_browser(server, tmp_path, steps)
+        _in_browser(server, steps)
 
 
 @in_chromium
@@ -280,4 +280,4 @@ def test_repeats_are_answers_to_samples(tmp_path: Path) -> None:
         await until(tab, f"{TEXT}.includes('answers to 6 samples')")
 
     with serving(tmp_path / "runs") as server:
-        _in_browser(server, tmp_path, steps)
+        _in_browser(server, steps)

@@ -293,7 +293,7 @@ def transformer(root: str, folder: Path) -> Any:
         ):
             lm = hflm(pretrained=str(model), device="cpu", dtype="float32", **more)
             found = [
-                (context, rest) for (context, rest), _ in zip(texts(dice), range(40), strict=False)
+                (context, rest) for (context, rest), _ in zip(texts(dice), range(24), strict=False)
                 if rest.strip() and (not context or context.strip()) and len(lm.tok_encode(rest, add_special_tokens=False)) < 20
             ]  # fmt: skip
             usable = [

@@ -123,4 +123,4 @@ def test_the_transformers_class_gives_the_same(tmp_path: Path) -> None:
     for kind in ("llama", "gpt2", "qwen2"):
         make_tiny_model(tmp_path / kind, kind)
     make_two_sided_model(tmp_path / "t5", "t5")
-    assert same(tmp_path, "transformer") > 900
+    assert same(tmp_path, "transformer") > 500

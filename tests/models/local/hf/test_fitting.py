@@ -110,7 +110,7 @@ def test_refusals_say_what_would_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_tiny_model(
-        tmp_path_factory.mktemp("fit") / "m", "llama", hidden=512, layers=6, context=128
+        tmp_path_factory.mktemp("fit") / "m", "llama", hidden=256, layers=2, context=128
     )
 
 

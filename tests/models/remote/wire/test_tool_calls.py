@@ -32,6 +32,7 @@ from evalwright.models.remote.exchange import Reply
 from evalwright.models.remote.wire import FORMATS, wire
 from evalwright.models.remote.wire.format import Settings
 from evalwright.models.remote.wire.openai_text import StreamedCalls
+from support.coroutines import run_to_end
 from support.openai_asking import ask, failing
 from support.text_tools import refused_by_thinkers
 from support.tool_server import ToolServer
@@ -321,7 +322,7 @@ def answer_in(name: str, case: Mapping[str, Any], *parts: bytes) -> Response:
         for part in parts:
             yield part
 
-    payload = asyncio.run(
+    payload = run_to_end(
         gather_events(
             "host", "text/event-stream", pieces(), form.gather(settings), form.decoding
         )
