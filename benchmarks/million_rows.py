@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import multiprocessing
 import os
 import random
 import signal
@@ -248,7 +249,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
         for suffix in options.formats.split(","):
             data_file = folder / f"rows-{options.rows}.{suffix}"
-            write_rows(data_file, options.rows)
+            # A process has at least the peak memory of the one that started it.
+            writer = multiprocessing.get_context("fork").Process(
+                target=write_rows, args=(data_file, options.rows)
+            )
+            writer.start()
+            writer.join()
             starts = measure(sources, data_file, options.repeats, limit)
             prompts = {
                 start.prompt for repeated in starts.values() for start in repeated

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.core import notes
+from evalwright.core import notes, sealed_files
 from evalwright.core.notes import read_note, write_note
 
 
@@ -45,10 +45,37 @@ def test_every_damage_to_a_note_is_seen(folder: Path) -> None:
     assert read_note("facts", "subject", "state") is None
 
 
+def test_a_note_of_another_user_is_not_there(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_note("facts", "subject", "state", "content")
+    [file] = folder.iterdir()
+    forged = file.read_bytes()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings of another user"))
+    assert read_note("facts", "subject", "state") is None
+    write_note("facts", "subject", "state", "other content")
+    [other_file] = set(folder.iterdir()) - {file}
+    other_file.write_bytes(forged)
+    assert read_note("facts", "subject", "state") is None
+    monkeypatch.undo()
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(folder.parent))
+    assert read_note("facts", "subject", "state") == "content"
+
+
+def test_a_note_does_not_count_as_another_one(folder: Path) -> None:
+    write_note("facts", "subject", "state", "content")
+    [file] = folder.iterdir()
+    write_note("facts", "other", "state", "other content")
+    [other_file] = set(folder.iterdir()) - {file}
+    other_file.write_bytes(file.read_bytes())
+    assert read_note("facts", "other", "state") is None
+
+
 def test_the_oldest_notes_are_removed(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(notes, "MAX_NOTES", 3)
+    monkeypatch.setattr(sealed_files, "SWEEP_EVERY_COMMITS", 1)
     for number in range(5):
         write_note("facts", number, "", number)
         for file in folder.iterdir():

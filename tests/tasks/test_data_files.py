@@ -397,6 +397,23 @@ def test_other_columns_go_along_as_metadata() -> None:
     assert run.n_missing == 0
 
 
+def test_columns_may_have_the_names_that_templates_read() -> None:
+    path = write("d.csv", "question,target,get,row,other\nq,t,1,2,3\n")
+    [sample] = load_task(str(path)).samples
+    assert (sample.input, sample.targets) == ("q", ("t",))
+    assert sample.metadata == {"get": "1", "row": "2", "other": "3"}
+    path = write("r.csv", "row,target\nq,t\n")
+    task = load_task(str(path), overrides={"columns.input": "row"})
+    assert [sample.input for sample in task.samples] == ["q"]
+
+
+@pytest.mark.parametrize("row", ['"row": {"answer": "B"}', '"row": 1, "choices": [1]'])
+def test_a_column_that_hides_the_row_is_refused_in_a_sentence(row: str) -> None:
+    path = write("d.jsonl", f'{{"question": "q", "answer": "A", {row}}}\n')
+    with pytest.raises(DatasetError, match=r"'d.jsonl' has a column named 'row', the"):
+        load_task(str(path), overrides={"columns.target": "answer"})
+
+
 def test_a_table_with_very_many_columns_is_refused_in_a_sentence() -> None:
     write(
         "wide.csv", ",".join(f"c{n}" for n in range(50_000)) + f"\n{'1,' * 49_999}1\n"

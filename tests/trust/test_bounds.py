@@ -405,9 +405,9 @@ def test_a_parquet_bomb_of_few_rows_is_not_unpacked(
     sizes: list[int] = []
     read = parquet.ParquetFile.iter_batches
 
-    def noted(self: Any, batch_size: int) -> Any:
+    def noted(self: Any, batch_size: int, **options: Any) -> Any:
         sizes.append(batch_size)
-        return read(self, batch_size=batch_size)
+        return read(self, batch_size=batch_size, **options)
 
     monkeypatch.setattr(parquet.ParquetFile, "iter_batches", noted)
     with pytest.raises(DatasetError, match="more than"):

@@ -16,10 +16,10 @@ import pytest
 from evalwright import compare, leaderboard
 from evalwright.analysis.gate import judge, parse_gate_rule
 from evalwright.core.errors import RunError
+from evalwright.core.sealed_files import KEY_FILE
 from evalwright.runs import confirmed, score_tables
 from evalwright.runs.confirmed import confirm
 from evalwright.runs.reader import Run, open_run
-from evalwright.runs.sealed import KEY_FILE
 from support.runs import edited, make_run, rewrite
 from support.typed import typed
 

@@ -11,14 +11,10 @@ from __future__ import annotations
 import os
 import platform
 import secrets
-import subprocess
-import sys
-import uuid
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
-_LINUX = platform.system() == "Linux"
+from evalwright.core.processes import process_start, this_host
+
 LEASE_SECONDS = 60.0
 """How long claims hold without a renewal; downtime of the store's server does not count."""
 RENEWAL_SECONDS = 10.0
@@ -66,73 +62,3 @@ def is_running(host: str, pid: int, start: str) -> bool | None:
 def process_of(owner: str) -> str:
     """Return the process in an owner's id, for messages: "123 on node-7"."""
     return owner.rpartition("-")[0].replace("@", " on ", 1) or owner
-
-
-@cache
-def this_host() -> str:
-    """Return an id shared by all processes whose process ids can be compared with this one's.
-
-    Processes in another container have another id.
-    """
-    if _LINUX:
-        try:
-            boot = (
-                Path("/proc/sys/kernel/random/boot_id")
-                .read_text(encoding="ascii")
-                .strip()
-            )
-            return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
-        except OSError:
-            return ""
-    node = uuid.getnode()
-    return (
-        "" if node >> 40 & 1 else f"{platform.node()} {node:x}"
-    )  # `uuid.getnode` sets this bit in a random number that stands in for a hardware address
-
-
-def process_start(pid: int) -> str | None:
-    """Return when a process of this host started, as the system writes it; None if it has ended."""
-    if _LINUX:
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-        except OSError:
-            return None
-        # A process that has ended but was not reaped by its parent yet never answers again.
-        return None if fields[0] in (b"Z", b"X") else fields[19].decode()
-    if sys.platform == "win32":
-        return _started_on_windows(pid)
-    done = subprocess.run(
-        ["ps", "-o", "stat=,lstart=", "-p", str(pid)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    state, _, start = done.stdout.strip().partition(" ")
-    return None if not start or state.startswith("Z") else start.strip()
-
-
-if sys.platform == "win32":
-    import ctypes
-
-    def _started_on_windows(pid: int) -> str | None:
-        kernel = ctypes.windll.kernel32
-        query = 0x1000
-        running = 259
-        process = kernel.OpenProcess(query, False, pid)
-        if not process:
-            return None
-        try:
-            code = ctypes.c_ulong()
-            times = [ctypes.c_ulonglong() for _ in range(4)]
-            if (
-                not kernel.GetExitCodeProcess(process, ctypes.byref(code))
-                or code.value != running
-            ):
-                return None
-            return (
-                str(times[0].value)
-                if kernel.GetProcessTimes(process, *map(ctypes.byref, times))
-                else None
-            )
-        finally:
-            kernel.CloseHandle(process)

@@ -31,7 +31,7 @@ from evalwright.runs.measures import check_bounded
 from evalwright.runs.reader import NumbersFrom, Run
 from evalwright.runs.results import SELDOM, MetricResult
 from evalwright.runs.score_tables import ScoreTable, is_large, keep_scores
-from evalwright.runs.sealed import read_sealed, write_sealed
+from evalwright.runs.sealed import SCORES
 from evalwright.runs.stopping import (
     noted_groups,
     with_noted_intervals,
@@ -137,7 +137,7 @@ def doubts(run: Run) -> list[str]:
     take too long for a quick look.
     """
     try:
-        if is_large(run) and read_sealed(_name(run, run.verify())) is None:
+        if is_large(run) and SCORES.read(_name(run, run.verify())) is None:
             return []
         return published_notes([confirm(run)])
     except RunError as error:
@@ -154,19 +154,19 @@ def remember_numbers(run: Run) -> None:
     groups = run.data.get("groups", ())
     answers = run.data["usage"].get("answers")
     confirmation = Confirmation(run.data["tasks"], groups, answers)
-    write_sealed(_name(run, run.verify()), _packed(confirmation))
+    SCORES.write(_name(run, run.verify()), _packed(confirmation))
 
 
 def _confirm(run: Run, digest: str) -> Run:
     name = _name(run, digest)
-    sealed = _unpacked(read_sealed(name)) if is_large(run) else None
+    sealed = _unpacked(SCORES.read(name)) if is_large(run) else None
     confirmation = sealed or _from_scores(run)
     if sealed is None and confirmation.as_published:
         # A plug-in or a dialect's folder that computed them may be missing now but have been there
         # when the run was made.
-        confirmation = _unpacked(read_sealed(name)) or confirmation
+        confirmation = _unpacked(SCORES.read(name)) or confirmation
     elif sealed is None and is_large(run):
-        write_sealed(name, _packed(confirmation))
+        SCORES.write(name, _packed(confirmation))
     source = NumbersFrom(
         "samples" if sealed is None else "kept table", confirmation.as_published
     )
@@ -197,7 +197,7 @@ def keep_confirmation(run: Run, scores: RunScores, confirmation: Confirmation) -
         return
     keep_scores(run, scores.tables())
     if not confirmation.as_published:
-        write_sealed(_name(run, run.verify()), _packed(confirmation))
+        SCORES.write(_name(run, run.verify()), _packed(confirmation))
 
 
 def _from_scores(run: Run) -> Confirmation:

@@ -1,8 +1,8 @@
 """The scores of a run as arrays, a row per record; cached in the home folder for large runs.
 
 Reading a million records takes a while. The arrays are cached by the SHA-256 of the file that
-they were read from, under this machine's seal (`sealed`), and never beside the run: whoever
-hands over a run's folder controls what is in it. Deleting the cache loses nothing.
+they were read from, under this user's seal (`core.sealed_files`), and never beside the run:
+whoever hands over a run's folder controls what is in it. Deleting the cache loses nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from evalwright.runs.scores import (
     hashed,
     row_content,
 )
-from evalwright.runs.sealed import read_sealed, write_sealed
+from evalwright.runs.sealed import SCORES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -126,7 +126,7 @@ class ScoreTable:
 def keep_scores(run: Run, tables: Mapping[str, ScoreTable]) -> None:
     """Cache a large run's arrays, for callers that have just computed them."""
     if is_large(run):
-        write_sealed(KEPT.format(run.verify()), _packed(tables))
+        SCORES.write(KEPT.format(run.verify()), _packed(tables))
 
 
 def is_large(run: Run) -> bool:
@@ -392,7 +392,7 @@ def _tables(
 ) -> dict[str, ScoreTable]:
     """Load the arrays of a run, by task; from the cache only the columns needed."""
     large = is_large(run)
-    packed = read_sealed(KEPT.format(run.verify())) if large else None
+    packed = SCORES.read(KEPT.format(run.verify())) if large else None
     kept_tables = None if packed is None else _unpacked(packed, scorers, slices)
     if kept_tables is not None:
         return kept_tables

@@ -120,6 +120,14 @@ def data_file_task(path: Path, overrides: Mapping[str, Any] | None) -> dict[str,
             f"columns: {listed(columns)}{separator_hint}."
             f" {'' if separator_hint else how_to_name_it}"
         )
+    reads_lists = len(choices) == 1 or "images" in column_by_role
+    if "row" in columns and (
+        reads_lists or isinstance(_first_cell(path, "row"), Mapping)
+    ):
+        raise DatasetError(
+            f"'{shown_path(path)}' has a column named 'row', the name by which templates"
+            " read the whole row. Give the column another name."
+        )
     sample: dict[str, Any] = {
         role: cell_template(column)
         for role, column in column_by_role.items()

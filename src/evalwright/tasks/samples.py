@@ -134,12 +134,13 @@ class RowTemplate(Placed):
             RowError: it cannot be rendered.
         """
         column = self._column
-        if column is not None:
-            # A column may hide the name or the method that the template reads.
+        # A column named `row` hides the row, but only a mapping can be what is meant.
+        if column is not None and not (
+            self._reads_item and "row" in row and isinstance(row["row"], Mapping)
+        ):
             if column in row:
-                if not self._reads_item or ("row" not in row and "get" not in row):
-                    return row[column]
-            elif self._may_be_missing and "row" not in row and "get" not in row:
+                return row[column]
+            if self._may_be_missing:
                 return None
         return self({"row": row, **row, **self._variables}, row)
 

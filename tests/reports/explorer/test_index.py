@@ -17,6 +17,7 @@ import pytest
 
 from evalwright.core.private import cache_folder, config_folder
 from evalwright.core.samples import Score
+from evalwright.core.sealed_files import KEY_FILE
 from evalwright.reports.explorer import following, index
 from evalwright.reports.explorer.following import FollowedRun
 from evalwright.reports.explorer.page import pack, write_page
@@ -24,7 +25,6 @@ from evalwright.reports.explorer.parts import Samples, unpack_part
 from evalwright.runs import score_tables
 from evalwright.runs.confirmed import confirm
 from evalwright.runs.reader import Run, open_run
-from evalwright.runs.sealed import KEY_FILE
 from support.runs import Scores, edited, make_run, rewrite
 
 Shown = dict[str, object]
@@ -341,15 +341,6 @@ def test_an_interrupted_opening_leaves_nothing_behind(run: Run) -> None:
     assert not list((cache_folder() / "scores").iterdir())
 
 
-def test_what_a_killed_process_left_is_removed(run: Run) -> None:
-    folder = cache_folder() / "scores"
-    folder.mkdir(parents=True)
-    (folder / f".x{index.ENDING}.999999999.0.tmp").write_bytes(b"half")
-    with followed(run.folder):
-        pass
-    assert not list(folder.glob(".*"))
-
-
 def test_indexes_are_bounded(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     with followed(run.folder):
         pass
@@ -397,3 +388,15 @@ def test_hostile_texts_are_served_as_they_would_be_written(
     order, *lines = block.split(b"\n")
     answers = [json.loads(lines[row])["answer"] for row in json.loads(order)]
     assert answers == [f"\x01e{texts[0]}", *texts[1:]]
+
+
+def test_a_page_that_is_written_says_that_an_index_is_made_again(run: Run) -> None:
+    def warnings() -> list[str]:
+        parts: dict[str, bytes] = {}
+        return pack([run], parts.__setitem__, "x", lambda _: None)
+
+    assert warnings() == []
+    (path,) = index_files()
+    flip(path, 40)
+    assert warnings() == [index.damage_note("a")]
+    assert warnings() == []

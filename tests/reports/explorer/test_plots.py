@@ -4,6 +4,7 @@ statistics, and the rows of labelling sets.
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +14,9 @@ import pytest
 
 from evalwright.analysis.judge_validation.drawing import draw_set, write_set
 from evalwright.analysis.judge_validation.verdicts import read_verdicts
-from evalwright.reports.explorer.plots import label_sets_of, plots_of
+from evalwright.reports.explorer import index
+from evalwright.reports.explorer.index import label_sets_part
+from evalwright.reports.explorer.plots import plots_of
 from evalwright.runs.reader import Run
 from evalwright.statistics import mean_interval
 from support.judging import judged_run
@@ -106,17 +109,33 @@ def test_unbounded_scores_have_bins_of_their_own_unit(tmp_path: Path) -> None:
 
 
 def test_rows_of_a_labelling_set_are_the_answers_that_were_drawn(run: Run) -> None:
-    assert label_sets_of(run) == []
+    assert label_sets_part(run) == []
     drawn = draw_set(read_verdicts(run), 12, "random", 0)
     write_set(run.folder, drawn)
     rows = list(run.rows())
-    (shown,) = label_sets_of(run)
+    (shown,) = label_sets_part(run)
     assert shown["name"] == drawn.name
     assert shown["rows"] == [
         (rows[place]["task"], rows[place]["id"], 0) for place in drawn.rows
     ]
     # A set of other answers is not this run's, and a damaged one is none.
     (run.folder / "labelling-s00000000.json").write_text("{", encoding="utf-8")
-    assert len(label_sets_of(run)) == 1
+    assert len(label_sets_part(run)) == 1
     changed = rewrite(run, lambda row, place: row.update(answer="other"))
-    assert label_sets_of(changed) == []
+    assert label_sets_part(changed) == []
+
+
+def test_records_of_a_large_run_are_read_once_for_its_label_sets(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALWRIGHT_HOME", str(tmp_path / "home"))
+    write_set(run.folder, draw_set(read_verdicts(run), 12, "random", 0))
+    of_small_run = label_sets_part(run)
+    monkeypatch.setattr(index, "LEAST_RECORD_BYTES", 0)
+    first = label_sets_part(run)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "_lines", None)
+        second = label_sets_part(run)
+    assert json.dumps(first) == json.dumps(second) == json.dumps(of_small_run)
+    write_set(run.folder, draw_set(read_verdicts(run), 6, "random", 1))
+    assert len(label_sets_part(run)) == 2

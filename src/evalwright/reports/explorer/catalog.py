@@ -14,11 +14,11 @@ from evalwright.core.errors import EvalwrightError, RunError
 from evalwright.metrics.registry import BOUNDED
 from evalwright.reports.documents.run import reply_name_facts, usage_facts
 from evalwright.reports.endings import stopping_sentences
+from evalwright.reports.explorer.index import label_sets_part
 from evalwright.reports.explorer.parts import MALFORMED, RowKeys, array_part
 from evalwright.reports.explorer.plots import (
     estimate_json,
     interval_json,
-    label_sets_of,
     number_json,
 )
 from evalwright.reports.hardware_view import hardware_facts
@@ -115,7 +115,7 @@ def _run_info(key: str, run: Run, records: int) -> dict[str, Any]:
         "outputTokens": int(usage.get("output_tokens", 0)),
         "facts": _facts(run),
         "prompt": _prompt_text(run),
-        "labelSets": label_sets_of(run),
+        "labelSets": label_sets_part(run),
         "hasImages": bool(images.entries),
         "imagesMissing": images.why_missing,
     }

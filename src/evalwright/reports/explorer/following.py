@@ -33,6 +33,7 @@ from evalwright.reports.explorer.index import (
     IndexDamaged,
     PartStore,
     RunIndex,
+    damage_note,
     index_name,
     is_indexed,
     main_scorers,
@@ -278,10 +279,7 @@ class FollowedRun:
         try:
             return open_index(name)
         except IndexDamaged:
-            self.notes.append(
-                f"The index of '{self.folder.resolve().name}' is damaged or belongs to"
-                " another user; it is made again."
-            )
+            self.notes.append(damage_note(self.folder.resolve().name))
             return None
 
     def _begin_reading(self, run: Run, name: str | None) -> None:

@@ -4,10 +4,10 @@ It holds the packed columns and previews of `parts.Samples` as they are sent, th
 block of records in `samples.jsonl`, and the findings of the check of the run's numbers. The
 records themselves are read from the run when they are looked at.
 
-An index is a sealed file beside the tables of scores (`runs.sealed`). Its name has the SHA-256
-of the samples, which is computed again before the index is used, and a hash of everything else
-that it depends on. So an index of other samples, of a changed `run.json`, or of another version
-is not opened, and one that somebody else made is not believed. Deleting it loses nothing.
+An index is a sealed file (`core.sealed_files`) beside the tables of scores. Its name has the
+SHA-256 of the samples, which is computed again before the index is used, and a hash of everything
+else that it depends on. So an index of other samples, of a changed `run.json`, or of another
+version is not opened, and one that somebody else made is not believed. Deleting it loses nothing.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any
 from evalwright._version import __version__
 from evalwright.analysis.run_checks import RecordFaults
 from evalwright.core.errors import RunError
+from evalwright.core.sealed_files import SealBroken, SealedFile, SealedWriter
 from evalwright.core.tasks import MetricSpec
 from evalwright.metrics.registry import is_known
 from evalwright.reports.explorer.parts import (
@@ -38,17 +39,13 @@ from evalwright.reports.explorer.parts import (
     page_index,
     unpack_part,
 )
-from evalwright.reports.explorer.plots import plots_of
-from evalwright.runs.reader import Run
-from evalwright.runs.sealed import (
-    SealBroken,
-    SealedFile,
-    SealedWriter,
-    open_sealed,
-    read_sealed,
-    trim_sealed,
-    write_sealed,
+from evalwright.reports.explorer.plots import (
+    describe_label_sets,
+    plots_of,
+    read_label_sets,
 )
+from evalwright.runs.reader import Run
+from evalwright.runs.sealed import SCORES
 from evalwright.tasks.dialects import dialect_of
 from evalwright.tasks.safe_files import failing_as
 
@@ -56,6 +53,7 @@ FORMAT = 1
 """Version of the index; those of another version are not opened."""
 ENDING = ".explorer"
 PLOTS_ENDING = ".plots"
+LABELS_ENDING = ".labels"
 PROGRESS_EVERY = 2000
 LEAST_RECORD_BYTES = 4 << 20
 """Size of records from which on an index is kept; smaller ones are read again as quickly."""
@@ -129,7 +127,7 @@ class PartStore:
         self._writer: SealedWriter | None = None
         if name is not None:
             with suppress(OSError, RuntimeError):
-                self._writer = SealedWriter(name)
+                self._writer = SealedWriter(SCORES, name)
 
     @property
     def is_written(self) -> bool:
@@ -182,7 +180,7 @@ class PartStore:
         except OSError:
             self._move_to_memory()
         else:
-            trim_sealed(ENDING, MOST_INDEX_BYTES)
+            SCORES.trim(ENDING, MOST_INDEX_BYTES)
 
     def close(self) -> None:
         """Close the index, and remove it if it was not kept."""
@@ -255,6 +253,14 @@ class RunIndex:
         self._file.close()
 
 
+def damage_note(run_name: str) -> str:
+    """Say that the index of a run cannot be used."""
+    return (
+        f"The index of '{run_name}' is damaged or belongs to another user; it is made"
+        " again."
+    )
+
+
 def open_index(name: str) -> RunIndex | None:
     """Open the index of a run; None where there is none.
 
@@ -265,7 +271,7 @@ def open_index(name: str) -> RunIndex | None:
         IndexDamaged: There is one, but it is not as it was written, or another user's.
     """
     try:
-        file = open_sealed(name)
+        file = SCORES.open(name)
     except SealBroken as error:
         raise IndexDamaged(name) from error
     if file is None:
@@ -277,7 +283,9 @@ def open_index(name: str) -> RunIndex | None:
         raise IndexDamaged(name) from error
 
 
-def index_of(run: Run, progress: Callable[[int], None]) -> RunIndex | None:
+def index_of(
+    run: Run, progress: Callable[[int], None], report: Callable[[str], None]
+) -> RunIndex | None:
     """Open a run's index, which is made first where there is none.
 
     It belongs to the samples that `run.json` records; whether the file has these, shows whoever
@@ -286,6 +294,7 @@ def index_of(run: Run, progress: Callable[[int], None]) -> RunIndex | None:
     Args:
         run: A finished run.
         progress: Receives the number of samples that were read.
+        report: Receives a sentence if there was an index that could not be used.
 
     Returns:
         None for a small run, one whose record has no hash, or where no index can be kept.
@@ -297,10 +306,12 @@ def index_of(run: Run, progress: Callable[[int], None]) -> RunIndex | None:
     if not recorded or not is_indexed(_record_bytes(run)):
         return None
     name = index_name(run, str(recorded))
-    with suppress(IndexDamaged):
+    try:
         index = open_index(name)
         if index is not None:
             return index
+    except IndexDamaged:
+        report(damage_note(run.name))
     store = PartStore(name)
     try:
         if not store.is_written:
@@ -337,8 +348,30 @@ def plots_part(run: Run) -> bytes:
     if not is_indexed(_record_bytes(run)):
         return json_part(plots_of(run))
     name = index_name(run, run.verify(), PLOTS_ENDING)
-    content = read_sealed(name)
+    content = SCORES.read(name)
     if content is None:
         content = json_part(plots_of(run))
-        write_sealed(name, content)
+        SCORES.write(name, content)
     return content
+
+
+def label_sets_part(run: Run) -> list[dict[str, Any]]:
+    """Return the label sets of a run as JSON; of a large one, what the records say of them is kept.
+
+    Raises:
+        RunError: The records cannot be read, or are not those of the run.
+    """
+    sets = read_label_sets(run)
+    if not sets:
+        return []
+    if not is_indexed(_record_bytes(run)):
+        return describe_label_sets(run, sets)
+    encoded_sets = json.dumps([label_set.as_dict() for label_set in sets])
+    sets_hash = hashlib.sha256(encoded_sets.encode()).hexdigest()[:16]
+    name = index_name(run, run.samples_sha256, f".{sets_hash}{LABELS_ENDING}")
+    content = SCORES.read(name)
+    if content is None:
+        content = json.dumps(describe_label_sets(run, sets)).encode()
+        SCORES.write(name, content)
+    described: list[dict[str, Any]] = json.loads(content)
+    return described

@@ -175,7 +175,9 @@ def pack(
     for number, run in enumerate(runs):
         key = str(number)
         try:
-            packed_run, info, warnings = _pack_run(key, run, put, progress, with_images)
+            packed_run, info, warnings = _pack_run(
+                key, run, put, progress, run_warnings.append, with_images
+            )
         except MALFORMED as error:
             raise RunError(
                 f"'{run.folder}' is not as records of runs are ({type(error).__name__}:"
@@ -193,7 +195,12 @@ def pack(
 
 
 def _pack_run(
-    key: str, run: Run, put: Put, progress: Progress, with_images: bool
+    key: str,
+    run: Run,
+    put: Put,
+    progress: Progress,
+    report: Callable[[str], None],
+    with_images: bool,
 ) -> tuple[PackedRun, dict[str, Any], Sequence[str]]:
     """Pack the samples, images and plots of a run.
 
@@ -202,7 +209,7 @@ def _pack_run(
     """
     # The record of the run is checked here, before its samples are read.
     info = run_info(key, run, 0)
-    row_keys, findings = _pack_samples(key, run, put, progress)
+    row_keys, findings = _pack_samples(key, run, put, progress, report)
     packed_info = _packed_info(info, findings, len(row_keys.keys))
     if with_images:
         _put_images(key, run, put)
@@ -248,12 +255,12 @@ def _packed_info(
 
 
 def _pack_samples(
-    key: str, run: Run, put: Put, progress: Progress
+    key: str, run: Run, put: Put, progress: Progress, report: Callable[[str], None]
 ) -> tuple[RowKeys, Findings]:
     """Pack the samples of a run, those of a large one by its index."""
     prefix = f"run/{key}/"
     index = index_of(
-        run, lambda count: progress(f"{run.label}: {count:,} samples checked")
+        run, lambda count: progress(f"{run.label}: {count:,} samples checked"), report
     )
     if index is not None:
         with contextlib.closing(index):

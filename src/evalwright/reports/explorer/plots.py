@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalwright.analysis.confidence import ConfidenceRows
-from evalwright.analysis.judge_validation.drawing import find_set
+from evalwright.analysis.judge_validation.drawing import LabelSet, find_set
 from evalwright.analysis.judge_validation.panels import measure_agreement
 from evalwright.analysis.judge_validation.verdicts import shown_answer
 from evalwright.core.errors import EvalwrightError
@@ -76,8 +76,8 @@ def plots_of(run: Run) -> dict[str, Any]:
     return {"curves": curves, "agreement": agreement}
 
 
-def label_sets_of(run: Run) -> list[dict[str, Any]]:
-    """List the label sets of a run, newest first, as JSON (`LabelSet` in web/src/data/api.ts).
+def read_label_sets(run: Run) -> list[LabelSet]:
+    """Read the label sets of a run, newest first.
 
     Sets that cannot be read, or are of other records, are left out.
     """
@@ -92,8 +92,21 @@ def label_sets_of(run: Run) -> list[dict[str, Any]]:
             continue
         if label_set is not None and label_set.samples_sha256 == run.samples_sha256:
             sets.append(label_set)
-    if not sets:
-        return []
+    return sets
+
+
+def describe_label_sets(run: Run, sets: Sequence[LabelSet]) -> list[dict[str, Any]]:
+    """Describe label sets as JSON (`LabelSet` in web/src/data/api.ts).
+
+    It reads all records, to know which ones are at the sets' positions.
+
+    Args:
+        run: the run.
+        sets: its label sets; those with positions that it has not are left out.
+
+    Raises:
+        RunError: the records cannot be read, or are not those of the run.
+    """
     of_task: dict[tuple[str, ...], list[tuple[str, str, int]]] = {
         label_set.tasks: [] for label_set in sets
     }

@@ -1,9 +1,9 @@
 """Caches that large data were checked, and which of their rows a task uses.
 
-An entry is for one content of the files and one definition. It is kept under
-`$EVALWRIGHT_HOME/checked`, one file for each definition: a line of JSON, then the positions of the
-rows. It is used only if the data, the definition, this version's code and its own checksum are
-unchanged; else the rows are checked again.
+A check is of one content of the files and one definition. It is kept under
+`$EVALWRIGHT_HOME/checked`, one sealed file for each definition: a line of JSON, then the positions
+of the rows. It is used only if the data, the definition and this version's code are unchanged; else
+the rows are checked again.
 """
 
 from __future__ import annotations
@@ -13,21 +13,22 @@ import json
 import os
 from array import array
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from evalwright._version import __version__
-from evalwright.core.private import home_folder, private_folder
+from evalwright.core.sealed_files import SealedFolder
 from evalwright.tasks.datasets.jsonl_rows import Rows
-from evalwright.tasks.safe_files import write_bytes
 
 SMALLEST = 4 << 20
 """Least bytes of data whose check is cached; smaller data are checked faster than looked up."""
 
-_FORMAT = 1
+CHECKED = SealedFolder("checked", max_bytes=1 << 30)
+"""The checks; twelve bytes for each row."""
+
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -42,65 +43,49 @@ class Check:
     rows: Rows
     recipe: Callable[[], Any]
 
-    @property
-    def _file(self) -> Path:
-        names = [source.label for source in self.rows.sources]
-        key = json.dumps(
-            [_FORMAT, _code(), names, self.recipe()], sort_keys=True, default=str
-        ).encode()
-        return (
-            home_folder() / "checked" / hashlib.blake2b(key, digest_size=16).hexdigest()
-        )
-
-    def _is_large(self) -> bool:
-        return sum(source.size for source in self.rows.sources) >= SMALLEST
-
     def load(self) -> str | None:
         """Restore rows that were checked before; return the samples' hash, None without any."""
         if not self._is_large():
             return None
-        with suppress(OSError, ValueError, LookupError, TypeError):
-            head, _, body = self._file.read_bytes().partition(b"\n")
-            data = json.loads(head)
-            if (
-                data["sum"] != _sum(data["of"], body)
-                or len(body) != 12 * data["of"]["kept"]
-            ):
-                return None
-            of = data["of"]
-            if of["sources"] != [source.content() for source in self.rows.sources]:
-                return None
-            offsets = array("Q")
-            lengths = array("I")
-            offsets.frombytes(body[: 8 * of["kept"]])
-            lengths.frombytes(body[8 * of["kept"] :])
-            self.rows.restore(offsets, lengths, of["starts"], of["total"])
-            return str(of["hash"])
-        return None
+        content = CHECKED.read_about(self._subject())
+        if content is None:
+            return None
+        encoded_facts, _, body = content.partition(b"\n")
+        facts = json.loads(encoded_facts)
+        if facts["sources"] != [source.content() for source in self.rows.sources]:
+            return None
+        n_offset_bytes = 8 * facts["kept"]
+        offsets = array("Q")
+        lengths = array("I")
+        offsets.frombytes(body[:n_offset_bytes])
+        lengths.frombytes(body[n_offset_bytes:])
+        self.rows.restore(offsets, lengths, facts["starts"], facts["total"])
+        return str(facts["hash"])
 
     def save(self, content_hash: str) -> None:
         """Record that these rows passed. A folder that cannot be written costs only time."""
         if not self._is_large():
             return
         offsets, lengths, starts = self.rows.places()
-        of = {
+        facts = {
             "hash": content_hash,
             "kept": len(offsets),
             "starts": list(starts),
             "total": self.rows.total,
             "sources": [source.content() for source in self.rows.sources],
         }
+        encoded_facts = json.dumps(facts).encode()
         body = offsets.tobytes() + lengths.tobytes()
-        head = json.dumps({"of": of, "sum": _sum(of, body)}).encode()
-        with suppress(OSError):
-            private_folder(self._file.parent)
-            write_bytes(self._file.resolve(), head + b"\n" + body)
+        CHECKED.write_about(self._subject(), encoded_facts + b"\n" + body)
 
+    def _is_large(self) -> bool:
+        return sum(source.size for source in self.rows.sources) >= SMALLEST
 
-def _sum(of: Any, body: bytes) -> str:
-    digest = hashlib.blake2b(json.dumps(of, sort_keys=True).encode(), digest_size=16)
-    digest.update(body)
-    return digest.hexdigest()
+    def _subject(self) -> bytes:
+        """Return what the check depends on, besides the content of the rows."""
+        names = [source.label for source in self.rows.sources]
+        subject = [_FORMAT, _code(), names, self.recipe()]
+        return json.dumps(subject, sort_keys=True, default=str).encode()
 
 
 @cache

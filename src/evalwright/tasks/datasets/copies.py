@@ -1,11 +1,13 @@
 """JSONL copies of data in other formats, made once under `$EVALWRIGHT_HOME/datasets`.
 
 A file's copy is named by the hash of its content; the copy of a hub dataset by its id, revision,
-configuration and split, so a later run needs neither the network nor the library.
+configuration and split, so a later run needs neither the network nor the library. Which copies
+count and how long they stay, says `kept_copies`.
 """
 
 from __future__ import annotations
 
+import filecmp
 import hashlib
 import json
 import math
@@ -13,7 +15,7 @@ import os
 import pkgutil
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,9 +30,15 @@ from evalwright.core.errors import (
 )
 from evalwright.core.file_hashes import hash_file
 from evalwright.core.private import check_ordinary, home_folder, private_folder
-from evalwright.tasks.datasets.formats import read_rows
+from evalwright.tasks.datasets.formats import read_lines
 from evalwright.tasks.datasets.hub import hub_libraries, not_here
 from evalwright.tasks.datasets.jsonl_rows import Row, as_json
+from evalwright.tasks.datasets.kept_copies import (
+    HUB_PREFIX,
+    PARTIAL_PREFIX,
+    is_own_copy,
+    note_own_copy,
+)
 from evalwright.tasks.safe_files import failing_as, write_text
 from evalwright.tasks.yaml_files import shown_path
 
@@ -55,11 +63,11 @@ def copy_of_file(path: Path, kind: str, key: str | None) -> Path:
     """
     name = f"{path.stem[:40]}-{_hash_of_file(path, kind, key or '')}.jsonl"
     label = shown_path(path)
-    most = max(MOST_BYTES, MOST_TIMES * path.stat().st_size)
-    return _copy_of_rows(
+    return _make_copy(
         name,
-        lambda: ((f"{label}, row {n:,}", row) for n, row in read_rows(path, kind, key)),
-        most,
+        lambda: read_lines(path, kind, key),
+        lambda number: f"{label}, row {number:,}",
+        max(MOST_BYTES, MOST_TIMES * path.stat().st_size),
     )
 
 
@@ -88,7 +96,7 @@ def copy_of_hub(repository: str, revision: str, config: str | None, split: str) 
         r"[^A-Za-z0-9_.-]+", "--", f"{repository}-{config or 'default'}-{split}"
     )[:80]
     return _copy_of_rows(
-        f"hub-{name}-{digest}.jsonl",
+        f"{HUB_PREFIX}{name}-{digest}.jsonl",
         lambda: _hub_rows(repository, revision, config, split),
     )
 
@@ -126,7 +134,9 @@ def file_of_hub(repository: str, revision: str, name: str) -> Path:
     return Path(cached)
 
 
-def copy_of_made(kind: str, recipe: Any, rows: Any) -> Path:
+def copy_of_made(
+    kind: str, recipe: Any, rows: Callable[[], Iterable[tuple[str, Row]]]
+) -> Path:
     """Return the JSONL file of generated rows, which `recipe` describes completely as JSON."""
     key = json.dumps([recipe, _VERSION, __version__], sort_keys=True).encode()
     return _copy_of_rows(
@@ -169,36 +179,73 @@ def first_fetched(repository: str) -> str:
     return str(revisions[repository])
 
 
-def _copy_of_rows(name: str, rows: Any, most: float = math.inf) -> Path:
+def _copy_of_rows(
+    name: str,
+    rows: Callable[[], Iterable[tuple[str, Row]]],
+    most_bytes: float = math.inf,
+) -> Path:
+    """Return the copy of rows that are yielded with the place that errors name."""
+    place = ""
+
+    def lines() -> Iterator[tuple[int, bytes]]:
+        nonlocal place
+        for number, (place, row) in enumerate(rows(), 1):
+            yield number, as_json(row, place)
+
+    return _make_copy(name, lines, lambda number: place, most_bytes)
+
+
+def _make_copy(
+    name: str,
+    lines: Callable[[], Iterable[tuple[int, bytes]]],
+    place: Callable[[int], str],
+    most_bytes: float,
+) -> Path:
+    """Return the copy with a name; the first time, it is written.
+
+    Args:
+        name: name of the file.
+        lines: yields its lines, each with the number of its row.
+        place: returns where a row is, for errors.
+        most_bytes: most bytes that it may have.
+    """
     folder = home_folder() / "datasets"
     path = folder / name
-    if path.exists():
+    if path.exists() and (name.startswith(HUB_PREFIX) or is_own_copy(path)):
         return path
+    if path.exists() and not os.access(folder, os.W_OK):
+        return (
+            path  # a home that was prepared by an administrator, and named by the user
+        )
     try:
         private_folder(folder)
-        handle, partial = tempfile.mkstemp(dir=folder, prefix=".partial-")
+        handle, partial_name = tempfile.mkstemp(dir=folder, prefix=PARTIAL_PREFIX)
     except OSError as error:
         raise ConfigurationError(
             f"The folder '{folder}' for copies of data cannot be written:"
             f" {error.strerror}. Set EVALWRIGHT_HOME to a folder that can."
         ) from None
+    partial = Path(partial_name)
     try:
         with os.fdopen(handle, "wb") as file:
             written = 0
-            for where, row in rows():
-                written += file.write(as_json(row, where))
-                if written > most:
+            for number, line in lines():
+                written += file.write(line)
+                if written > most_bytes:
                     raise DatasetError(
-                        f"{where}: the data so far are larger than {most:,} bytes, far"
-                        " more than their file."
+                        f"{place(number)}: the data so far are larger than"
+                        f" {most_bytes:,} bytes, far more than their file."
                     )
-        Path(partial).replace(path)
+        # Processes that read a right copy keep it.
+        if not (path.is_file() and filecmp.cmp(partial, path, shallow=False)):
+            partial.replace(path)
+        note_own_copy(path)
     except OSError as error:
         raise ConfigurationError(
             f"Writing a copy of data to '{folder}' failed: {error.strerror}."
         ) from None
     finally:
-        Path(partial).unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
     return path
 
 

@@ -5,20 +5,19 @@ Each reader yields (row number, row) and names what is broken.
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from evalwright.core.errors import DatasetError, MissingExtra
-from evalwright.core.private import LONGEST_LINE, lines_of
-from evalwright.tasks.datasets.jsonl_rows import DECODER, NotData, Row
-from evalwright.tasks.datasets.missing_headers import missing_header_hint
+from evalwright.core.errors import DatasetError
+from evalwright.core.private import LONGEST_LINE
+from evalwright.tasks.datasets.jsonl_rows import DECODER, NotData, Row, as_json
+from evalwright.tasks.datasets.parquet_files import parquet_lines, parquet_rows
+from evalwright.tasks.datasets.separated_values import separated_lines, separated_rows
 from evalwright.tasks.datasets.spreadsheets import workbook_rows
 from evalwright.tasks.safe_files import failing_as
-from evalwright.tasks.templates import other_separator
 from evalwright.tasks.yaml_files import kind_of, shown_path
 
 SUFFIXES = {
@@ -33,9 +32,6 @@ SUFFIXES = {
 """Formats by the suffix of a file's name."""
 
 _CHUNK = 1 << 18
-_SMALL = 1 << 28
-_MOST_EXPANDED = 200
-"""How many times its own size a packed file may hold, if that is more than `_SMALL` bytes."""
 _LARGEST_OBJECT = 1 << 30
 
 
@@ -48,78 +44,38 @@ def read_rows(
     """
     readers: dict[str, Callable[[], Iterator[tuple[int, Row]]]] = {
         "json": lambda: _json(path, key),
-        "csv": lambda: _separated(path, ","),
-        "tsv": lambda: _separated(path, "\t"),
-        "parquet": lambda: _parquet(path),
+        "csv": lambda: separated_rows(path, ","),
+        "tsv": lambda: separated_rows(path, "\t"),
+        "parquet": lambda: parquet_rows(path),
         "xlsx": lambda: workbook_rows(path, key),
     }
     return readers[kind]()
 
 
-def _separated(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
-    label = shown_path(path)
-    number = 0
-    # An article may be longer than the 128 KiB that a cell may have by default.
-    csv.field_size_limit(LONGEST_LINE)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(lines_of(file), delimiter=delimiter, strict=True)
-            columns = next((cells for cells in reader if cells), [])
-            _check_columns(columns, label)
-            for cells in reader:
-                if not cells:
-                    continue
-                number += 1
-                if len(cells) != len(columns):
-                    raise DatasetError(
-                        f"{label}, row {number:,} (line {reader.line_num:,}): it has"
-                        f" {len(cells)} cells, the header has"
-                        f" {len(columns)}{other_separator(columns)}."
-                    )
-                yield number, dict(zip(columns, cells, strict=True))
-    except OSError as error:
-        raise DatasetError(
-            f"The data file '{label}' cannot be read: {error.strerror}."
-        ) from None
-    except UnicodeDecodeError:
-        raise DatasetError(
-            f"{label}, {_undecoded(path, delimiter)}: the file is not UTF-8 text; save"
-            " it as UTF-8."
-        ) from None
-    except csv.Error as error:
-        raise DatasetError(
-            f"{label}, row {number + 1:,}: this is not {_NAMES[delimiter]}: {error}."
-        ) from None
+def read_lines(
+    path: Path, kind: str, key: str | None = None
+) -> Iterator[tuple[int, bytes]]:
+    """Yield all rows of a file as lines of JSONL, numbered from 1.
 
+    They are those that `as_json` makes of the rows of `read_rows`.
 
-def _undecoded(path: Path, delimiter: str) -> str:
-    """Find the first row that is not UTF-8, for the error.
+    Args:
+        path: the file.
+        kind: its format, one of `SUFFIXES`.
+        key: the place of the list in a JSON object, or the sheet of a workbook.
 
-    The file is decoded ahead of the row being read, so it must be searched for.
+    Raises:
+        DatasetError: the file is broken; the message has the row.
     """
-    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        rows = filter(None, csv.reader(file, delimiter=delimiter))
-        for number, cells in enumerate(rows):
-            if any("\udc80" <= char <= "\udcff" for cell in cells for char in cell):
-                return f"row {number:,}" if number else "header"
-    return "at its end"
-
-
-_NAMES = {",": "CSV", "\t": "TSV"}
-
-
-def _check_columns(columns: list[str], label: str) -> None:
-    seen: set[str] = set()
-    hint = missing_header_hint(columns)
-    advice = f" {hint}." if hint else ""
-    for name in columns:
-        if not name.strip():
-            raise DatasetError(f"{label}: a column of the header has no name.{advice}")
-        if name in seen:
-            raise DatasetError(
-                f"{label}: the header has the column '{name}' twice.{advice}"
-            )
-        seen.add(name)
+    if kind in ("csv", "tsv"):
+        return separated_lines(path, "," if kind == "csv" else "\t")
+    if kind == "parquet":
+        return parquet_lines(path)
+    label = shown_path(path)
+    return (
+        (number, as_json(row, f"{label}, row {number:,}"))
+        for number, row in read_rows(path, kind, key)
+    )
 
 
 def _json(path: Path, key: str | None) -> Iterator[tuple[int, Row]]:
@@ -243,48 +199,3 @@ def _reason(error: Exception) -> str:
         if isinstance(error, json.JSONDecodeError)
         else str(error)
     )
-
-
-def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingExtra(
-            f"Reading '{shown_path(path)}'", "parquet", "pyarrow"
-        ) from None
-    number = 0
-    try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            most = max(_SMALL, _MOST_EXPANDED * path.stat().st_size)
-            groups = [
-                file.metadata.row_group(group_index).total_byte_size
-                for group_index in range(file.num_row_groups)
-            ]
-            too_much = DatasetError(
-                f"{shown_path(path)}: the Parquet file holds more than {most >> 20:,} MiB of"
-                f" rows, which is {most // max(path.stat().st_size, 1):,} times its own"
-                " size; if that is meant, write it as JSONL."
-            )
-            if sum(groups) > most:
-                raise too_much
-            size = 0
-            # A cell that is stored once may be repeated in every row.
-            for batch in file.iter_batches(
-                batch_size=min(128, max(1, most // max([1, *groups])))
-            ):
-                for row in batch.to_pylist():
-                    number += 1
-                    size += sum(
-                        len(cell)
-                        for cell in row.values()
-                        if isinstance(cell, (str, bytes, list))
-                    )
-                    if size > most:
-                        raise too_much
-                    yield number, row
-    except (OSError, pyarrow.ArrowException) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise DatasetError(
-            f"{shown_path(path)}: the Parquet file cannot be read: {reason}."
-        ) from None

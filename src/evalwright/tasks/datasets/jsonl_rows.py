@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
+from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -32,6 +33,7 @@ from evalwright.core.file_hashes import (
     write_back,
 )
 from evalwright.core.private import LONGEST_LINE
+from evalwright.tasks.datasets.kept_copies import hold_copy
 from evalwright.tasks.safe_files import failing_as
 from evalwright.tasks.yaml_files import kind_of, shown_path
 
@@ -102,6 +104,8 @@ class FileSource:
         """
         if self._handle is None:
             self._handle = self._open()
+            if self.is_copy:
+                hold_copy(self._handle)
             if self._stamp not in (None, _stamp(self._handle)):
                 raise DatasetError(
                     f"{self.label}: the file changed during the run; run again."
@@ -381,6 +385,34 @@ def _plain(value: Any) -> Any:
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, default=_plain)
+
+_UNESCAPED_BYTES = bytes(set(range(0x20, 0x100)) - set(b'"\\'))
+
+
+def has_escapes(text: str) -> bool:
+    """Tell whether JSON has some character of a text only as an escape."""
+    # A tenth of the time of a regular expression.
+    return bool(text.encode().translate(None, _UNESCAPED_BYTES))
+
+
+def encode_cells(cells: Sequence[Any]) -> list[str]:
+    """Encode cells as `as_json` does within their rows.
+
+    Args:
+        cells: cells of one column, which are encoded faster if all are of one type.
+
+    Raises:
+        TypeError: a cell cannot be kept as JSON.
+        ValueError: likewise.
+    """
+    types = set(map(type, cells))
+    if types == {str}:
+        if has_escapes("".join(cells)):
+            return list(map(encode_basestring, cells))
+        return [f'"{cell}"' for cell in cells]
+    if types == {int}:
+        return list(map(repr, cells))
+    return list(map(_ENCODER.encode, cells))
 
 
 class NotData(ValueError):
