@@ -149,6 +149,9 @@ class Outbox:
             self._submit_batch()
 
     def _arm(self) -> None:
+        if self._loop.is_closed():
+            self._submit_batch()  # the store is being closed, and no timer comes any more
+            return
         self._scheduled = True
         if self._next <= self._loop.time():
             self._loop.call_soon(self._flush_if_due)

@@ -95,11 +95,13 @@ class SqliteDatabase(Database):
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             return self._commit(group, owner)
-        except Exception:
-            # Another process is writing, or it is an error that the writer's thread will get too.
+        except BaseException as error:
             with contextlib.suppress(sqlite3.Error):
                 self.rollback()
-            return None
+            if isinstance(error, Exception):
+                # Another process is writing, or it is an error that the writer's thread gets too.
+                return None
+            raise
 
     def sync(self) -> None:
         if not self._has_log:

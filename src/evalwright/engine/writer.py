@@ -66,26 +66,31 @@ class Writer:
             Whether the batch is committed at once. Then the outcomes of its claims are there, and
             it survives the end of this process, though perhaps not a loss of power.
         """
-        if self._closed:
-            batch.done(
-                batch, StoreError(f"The store {self._database.place} is closed.")
-            )
-            return False
         with self._submitting:
+            if not self._closed:
+                return self._commit_or_queue(batch)
+        batch.done(batch, StoreError(f"The store {self._database.place} is closed."))
+        return False
+
+    def close(self, patience: float = 10.0) -> None:
+        """Write what was submitted, end this owner's claims, and stop the thread."""
+        with self._submitting:
+            self._closed = True
+            self._queue.put(None)
+        self._database.closing.set()
+        self._thread.join(patience)
+        self._owner.end()
+
+    def _commit_or_queue(self, batch: Batch) -> bool:
+        is_committed = False
+        try:
             is_committed = self._try_commit(batch)
+        finally:  # a Ctrl-C in the middle of a commit must not lose what was paid for
             if not is_committed:
                 self._queued_count += 1
             if not is_committed or batch.stores:
                 self._queue.put((batch, is_committed))
         return is_committed
-
-    def close(self, patience: float = 10.0) -> None:
-        """Write what was submitted, end this owner's claims, and stop the thread."""
-        self._closed = True
-        self._database.closing.set()
-        self._queue.put(None)
-        self._thread.join(patience)
-        self._owner.end()
 
     def _try_commit(self, batch: Batch) -> bool:
         """Commit a batch in the caller's thread, unless that could take long."""
