@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import Callable, Coroutine
 from contextlib import closing
 from pathlib import Path
@@ -12,13 +13,14 @@ from typing import Any
 import pytest
 
 from evalwright.core.errors import StoreError
-from evalwright.core.responses import Response
+from evalwright.core.responses import Response, Usage
 from evalwright.engine import outbox
+from evalwright.engine.claims import Owner
 from evalwright.engine.opening import open_store
-from evalwright.engine.sqlite import FILE
+from evalwright.engine.sqlite import FILE, SqliteDatabase
 from evalwright.engine.store import Store
-from evalwright.engine.store_rows import MINE, STORED, row_of
-from support.stores import make_read_only
+from evalwright.engine.store_rows import MINE, STORED, Batch, Group, Row, row_of
+from support.stores import Statements, make_read_only
 
 _ROW = row_of(b"k", "m", b"{}", Response(text="x"))
 
@@ -134,3 +136,118 @@ def test_a_busy_loop_writes_responses_after_a_while_of_its_own_time(
         await asyncio.wait_for(waiting, 60)
 
     with_stores(tmp_path, work)
+
+
+@pytest.mark.usefixtures("each_store")
+@pytest.mark.parametrize("is_cancelled", [True, False])
+def test_a_claim_that_outlives_its_loop_ends_with_the_store(
+    tmp_path: Path, behind: Statements, is_cancelled: bool
+) -> None:
+    async def claim_late() -> None:
+        outbox = store.outbox()
+        await outbox.claim(b"k")
+        outbox._next = (
+            loop.time() + 600
+        )  # the next batch waits longer than this loop lives
+        waiter = asyncio.ensure_future(wait(outbox.claim(b"late")))
+        await asyncio.sleep(0)
+        if is_cancelled:
+            waiter.cancel()
+            await asyncio.wait([waiter])
+        waiters.append(waiter)
+
+    async def wait(claim: asyncio.Future[str]) -> None:
+        await claim
+
+    waiters: list[asyncio.Task[None]] = []
+    store = open_store(tmp_path)
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(lambda *_: None)  # a task that is pending for ever
+    loop.run_until_complete(claim_late())
+    loop.close()
+    store.close()
+    assert behind(tmp_path, "SELECT count(*) FROM claims") == [(0,)]
+    assert behind(tmp_path, "SELECT count(*) FROM owners") == [(0,)]
+
+
+@pytest.mark.usefixtures("each_store")
+def test_what_a_closed_loop_left_is_stored_when_the_next_begins(tmp_path: Path) -> None:
+    async def put_late() -> None:
+        outbox = store.outbox()
+        await outbox.put(_ROW)
+        outbox._next = asyncio.get_running_loop().time() + 600
+        outbox.put(row_of(b"late", "m", b"{}", Response(text="y")))
+
+    async def put_again() -> None:
+        await store.outbox().put(row_of(b"again", "m", b"{}", Response(text="z")))
+
+    with open_store(tmp_path) as store:
+        asyncio.run(put_late())
+        asyncio.run(put_again())
+        assert store.holds(b"late")
+
+
+def test_an_interrupted_commit_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_rows = SqliteDatabase._put
+    interrupts = iter([KeyboardInterrupt()])
+
+    def interrupted_put(database: SqliteDatabase, rows: list[Row]) -> None:
+        put_rows(database, rows)
+        for interrupt in interrupts:
+            raise interrupt
+
+    async def put_and_bill() -> None:
+        outbox = store.outbox()
+        outbox.bill(("m", "answer", False), Usage(5, 2), 0.25)
+        outbox.put(_ROW)
+        outbox.flush()
+
+    with open_store(tmp_path) as store:
+        monkeypatch.setattr(SqliteDatabase, "_put", interrupted_put)
+        with pytest.raises(KeyboardInterrupt):
+            asyncio.run(put_and_bill())
+    with open_store(tmp_path) as store:
+        assert store.holds(b"k")
+        (bill,) = store.ledger()
+        assert (bill["sendings"], bill["dollars"]) == (1, 0.25)
+
+
+def test_a_store_that_closes_during_a_commit_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    try_apply = SqliteDatabase.try_apply
+    committing = threading.Event()
+    closing_began = threading.Event()
+
+    def slow_try_apply(
+        database: SqliteDatabase, group: Group, owner: Owner
+    ) -> dict[bytes, str] | None:
+        committing.set()
+        assert closing_began.wait(60)
+        closer.join(0.05)  # it would end now if it did not wait
+        return try_apply(database, group, owner)
+
+    def close_store() -> None:
+        assert committing.wait(60)
+        closing_began.set()
+        store.close()
+
+    batch_errors: list[StoreError | None] = []
+
+    def note_end(batch: Batch, error: StoreError | None) -> None:
+        batch_errors.append(error)
+
+    store = open_store(tmp_path)
+    monkeypatch.setattr(SqliteDatabase, "try_apply", slow_try_apply)
+    closer = threading.Thread(target=close_store)
+    closer.start()
+    is_committed = store._writer.submit(Batch(note_end, puts=[_ROW]))
+    closer.join(60)
+    assert is_committed
+    assert batch_errors == [None]
+    store._writer.submit(Batch(note_end, puts=[_ROW]))
+    assert "is closed" in str(batch_errors[1])
+    with open_store(tmp_path) as store:
+        assert store.holds(b"k")

@@ -224,9 +224,9 @@ class Outbox:
             claim = self._claiming.pop(key, None)
             if claim is None:
                 continue  # a second claim of the same key: it got the outcome of the first
-            if claim.done():
+            if claim.done() or self._loop.is_closed():
                 if outcome == MINE:
-                    self.release(key)  # the waiter was cancelled
+                    self.release(key)  # the waiter was cancelled, or never goes on
             elif error is None:
                 claim.set_result(outcome)
             else:

@@ -138,10 +138,12 @@ class Store(ABC):
         if self._closed:
             return
         self._closed = True
-        for outbox in self._outboxes.values():
-            outbox.flush()
-        self._writer.close()
-        self._reading.close()
+        try:
+            for outbox in self._outboxes.values():
+                outbox.flush()
+        finally:
+            self._writer.close()
+            self._reading.close()
 
     def outbox(self) -> Outbox:
         """Return the running event loop's access to the store.
@@ -152,11 +154,10 @@ class Store(ABC):
         loop = asyncio.get_running_loop()
         outbox = self._outboxes.get(loop)
         if outbox is None:
-            self._outboxes = {
-                open_loop: box
-                for open_loop, box in self._outboxes.items()
-                if not open_loop.is_closed()
-            }
+            for other_loop in list(self._outboxes):
+                if other_loop.is_closed():
+                    # What it still holds was paid for, and no timer of its loop comes any more.
+                    self._outboxes.pop(other_loop).flush()
             outbox = self._outboxes[loop] = Outbox(
                 self._writer.submit, loop, self.poll_seconds
             )
