@@ -46,6 +46,8 @@ _REQUESTS_PER_SPARE = 16
 
 So a request seldom waits until a connection has rested.
 """
+_BUSY_STATUSES = (429, 503)
+"""Statuses with which a server refuses a connection that is too many."""
 _FIRST_SILENT_SECONDS = 0.1
 """Seconds before a host's connections are reused for the first time.
 
@@ -62,6 +64,8 @@ class _Protocol(ResponseHandler):
         super().__init__(loop)
         self._pool = pool
         self.is_waiting = False
+        self.is_spare = False
+        """Whether it is one more than there may be requests, and has not answered yet."""
         self.idle_since: float | None = None
         self._readable: select.poll | None = None
 
@@ -189,7 +193,7 @@ class Pool:
         url: the host's URL.
         proxy: the proxy's URL; None for none.
         limit: most requests at a time, which the pacing sees to. A sixteenth more connections may
-            be open.
+            be open, unless the host refuses one of these.
         connect_timeout: seconds for TCP and TLS.
     """
 
@@ -199,7 +203,9 @@ class Pool:
         loop = asyncio.get_running_loop()
         where = URL(url)
         self.timeouts = Timeouts(loop)
+        self._max_requests = limit
         self._limit = limit + limit // _REQUESTS_PER_SPARE
+        """Most connections."""
         self._connector = aiohttp.TCPConnector(
             limit=self._limit,
             ttl_dns_cache=_ADDRESS_SECONDS,
@@ -314,15 +320,7 @@ class Pool:
         while True:
             connection = self._take_idle()
             if connection is None:
-                self._connecting += 1
-                try:
-                    connection = await self._connector.connect(
-                        self._destination, [], self._timeout
-                    )
-                except TimeoutError as error:
-                    raise aiohttp.ConnectionTimeoutError from error
-                finally:
-                    self._connecting -= 1
+                connection = await self._connect()
             protocol: Any = connection.protocol
             was_used = protocol.idle_since is not None
             if not was_used or await self._may_be_used_again(connection):
@@ -346,12 +344,42 @@ class Pool:
             )
             while 100 <= message.code < 200 and message.code != 101:
                 message, content = await protocol.read()
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, (aiohttp.ClientError, OSError)):
+                self._note_failure(protocol.is_spare)
             connection.close()
             raise
+        if message.code in _BUSY_STATUSES:
+            self._note_failure(protocol.is_spare)
+        protocol.is_spare = False
         return Opened(
             self, connection, message, content, was_used=was_used, is_early=is_early
         )
+
+    async def _connect(self) -> aiohttp.connector.Connection:
+        """Open a connection, or take one that the connector has kept."""
+        is_spare = len(self._connector._acquired) >= self._max_requests
+        self._connecting += 1
+        try:
+            connection = await self._connector.connect(
+                self._destination, [], self._timeout
+            )
+        except TimeoutError as error:
+            self._note_failure(is_spare)
+            raise aiohttp.ConnectionTimeoutError from error
+        except OSError:
+            self._note_failure(is_spare)
+            raise
+        finally:
+            self._connecting -= 1
+        protocol: Any = connection.protocol
+        protocol.is_spare = is_spare
+        return connection
+
+    def _note_failure(self, is_spare: bool) -> None:
+        """Open no more connections than requests, if the host has refused another."""
+        if is_spare:
+            self._limit = self._max_requests
 
     def forget_addresses(self) -> None:
         """Look up the host's address again, because it may have moved."""
