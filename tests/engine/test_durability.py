@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from engine.support import put_rows
+from evalwright.core.errors import StoreError
 from evalwright.core.responses import Response
 from evalwright.engine import sqlite
 from evalwright.engine.event_loop import (
@@ -29,6 +30,7 @@ from evalwright.engine.store_rows import row_of
 
 _TESTS = Path(__file__).parent.parent
 _MAX_LOST = 64
+_ROW = row_of(b"k", "m", b"{}", Response(text="x"))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no process kills itself there")
@@ -65,12 +67,13 @@ def test_a_response_is_acknowledged_after_it_was_flushed_to_the_disk(
         with open_store(tmp_path) as store:
             await store.outbox().claim(b"first")
             monkeypatch.setattr(os, "fsync", record_flush)
-            await put_rows(store, [row_of(b"k", "m", b"{}", Response(text="x"))])
+            await put_rows(store, [_ROW])
             steps.append("acknowledged")
             monkeypatch.undo()
 
     asyncio.run(work())
-    assert steps == [f"{(tmp_path / FILE).resolve()}-wal", "acknowledged"]
+    folder = tmp_path.resolve()  # which names the log
+    assert steps == [str(folder), f"{folder / FILE}-wal", "acknowledged"]
 
 
 def test_the_log_begins_anew_while_responses_keep_coming(
@@ -100,6 +103,28 @@ def test_the_log_begins_anew_while_responses_keep_coming(
         assert len(store) == 2000
         assert isinstance(store._reading, SqliteDatabase)
         assert store._reading.check() == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="open files cannot be moved there")
+def test_a_store_that_is_moved_away_refuses_responses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("EVALWRIGHT_STORE", raising=False)
+    monkeypatch.setattr(sqlite, "CHECKPOINT_PAGES", 1)
+    home = tmp_path / "home"
+
+    async def work() -> None:
+        with open_store(home) as store:
+            await store.outbox().claim(b"first")
+            home.rename(tmp_path / "elsewhere")
+            for _ in range(2):
+                with pytest.raises(StoreError, match="moved or deleted"):
+                    await store.outbox().put(_ROW)
+
+    asyncio.run(asyncio.wait_for(work(), 60))
+    with open_store(home) as store:
+        assert store.holds(b"k")
+        assert "that an earlier run could not store" in store.notices[0]
 
 
 def test_few_sockets_are_reported_at_a_time_and_all_come_to_their_turn() -> None:

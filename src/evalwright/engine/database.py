@@ -94,8 +94,11 @@ class Database(ABC):
         """Wait until all that was applied survives a loss of power."""
         return
 
-    def checkpoint(self) -> bool:
+    def checkpoint(self, *, is_paused: bool = False) -> bool:
         """Do the upkeep that is due after so many changes.
+
+        Args:
+            is_paused: nothing is applied meanwhile, so this does what an earlier call has left.
 
         Returns:
             Whether some of it is left, for a moment in which nothing is applied.

@@ -75,7 +75,27 @@ def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
     A loop of another kind, which the user has chosen by a policy, stays.
     """
     with asyncio.Runner(loop_factory=_new_loop) as runner:
-        return runner.run(work)
+        try:
+            return runner.run(work)
+        except KeyboardInterrupt as interrupt:
+            _end_tasks(runner.get_loop(), interrupt)
+            raise
+
+
+def _end_tasks(loop: asyncio.AbstractEventLoop, interrupt: KeyboardInterrupt) -> None:
+    """Cancel all tasks until they have ended, so that what they opened is closed.
+
+    A second Ctrl-C is raised in whatever task is running, and again out of the loop by each task
+    that waits for that one. asyncio would then close the loop with the others unfinished.
+    """
+    while tasks := asyncio.all_tasks(loop):
+        for task in tasks:
+            task.cancel()
+        try:
+            loop.run_until_complete(asyncio.wait(tasks))
+        except KeyboardInterrupt as error:
+            if error is not interrupt:
+                raise
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

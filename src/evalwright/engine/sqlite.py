@@ -106,29 +106,33 @@ class SqliteDatabase(Database):
     def sync(self) -> None:
         if not self._has_log:
             return
+        path = self.path.with_name(f"{self.path.name}-wal")
+        if not path.exists():  # SQLite would go on writing, for nobody
+            raise StoreError(
+                f"The store {self.path} was moved or deleted while it was in use: put it"
+                " back if you have it, and run again."
+            )
         if self._log is None:
             # SQLite has no locks on this file, which closing it here would end.
-            path = self.path.with_name(f"{self.path.name}-wal")
             self._log = path.open("r+b", buffering=0)
+            _sync_folder(path.parent)  # the log may be new
         os.fsync(self._log.fileno())
 
-    def checkpoint(self) -> bool:
-        if self._log_pages < CHECKPOINT_PAGES:
+    def checkpoint(self, *, is_paused: bool = False) -> bool:
+        if not is_paused and self._log_pages < CHECKPOINT_PAGES:
             return False
-        if self._checkpointing is None:
-            self._checkpointing = sqlite3.connect(
-                self.path, isolation_level=None, check_same_thread=False
-            )
         self._log_pages = 0
         with contextlib.suppress(sqlite3.Error):  # a later one moves what stays
+            if self._checkpointing is None:
+                self._checkpointing = sqlite3.connect(
+                    self.path, isolation_level=None, check_same_thread=False
+                )
             ((_, log_pages, _),) = self._checkpointing.execute(
                 "PRAGMA wal_checkpoint(PASSIVE)"
             ).fetchall()
             # The log begins anew if all of it has been moved when the next commit begins. What is
             # committed during a checkpoint stays.
-            if log_pages > LONG_LOG_PAGES:
-                self._log_pages = CHECKPOINT_PAGES
-                return True
+            return log_pages > LONG_LOG_PAGES
         return False
 
     def holders(self, keys: Sequence[bytes]) -> dict[bytes, str]:
@@ -325,6 +329,16 @@ def reserve_space(folder: Path) -> IO[bytes]:
     except OSError:  # too little space is left, or the file system cannot reserve any
         file.truncate(0)
     return file
+
+
+def _sync_folder(folder: Path) -> None:
+    """Flush the names of a folder's files to the disk, where the system can do that."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def open_file(path: Path) -> SqliteDatabase:

@@ -163,7 +163,7 @@ class Writer:
             batch.done(batch, self.broken)
         if self._database.checkpoint():
             with self._committing:
-                self._database.checkpoint()
+                self._database.checkpoint(is_paused=True)
 
     def _attempt(self, step: Callable[[], None]) -> bool:
         """Carry out a step; return whether it succeeded. After an error, none does."""
