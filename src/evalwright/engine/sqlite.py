@@ -132,7 +132,7 @@ class SqliteDatabase(Database):
             ).fetchall()
             # The log begins anew if all of it has been moved when the next commit begins. What is
             # committed during a checkpoint stays.
-            return log_pages > LONG_LOG_PAGES
+            return bool(log_pages > LONG_LOG_PAGES)
         return False
 
     def holders(self, keys: Sequence[bytes]) -> dict[bytes, str]:

@@ -573,6 +573,44 @@ def test_with_many_in_flight_a_request_gets_a_new_connection_while_one_rests(
     assert len(served.connections) == 33
 
 
+def test_a_host_that_refuses_a_spare_connection_gets_no_more_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_pool, "_FIRST_SILENT_SECONDS", 600.0)
+    may_end = asyncio.Event()
+
+    async def refuse_the_last(connection: Connection) -> None:
+        if connection.number > 32:
+            return
+        await connection.request()
+        if connection.number > 1:
+            await may_end.wait()
+        await connection.write(http())
+        await connection.reader.read()
+
+    async def go() -> None:
+        async with served.client(max_connections=32) as client:
+            sendings = [
+                asyncio.create_task(client.send(Call("/", n))) for n in range(32)
+            ]
+            await asyncio.wait(sendings, return_when=asyncio.FIRST_COMPLETED)
+            with pytest.raises(ConnectionFailed):
+                await client.send(Call("/", 32))
+            waiting = asyncio.create_task(client.send(Call("/", 33)))
+            (pool,) = client._pools.values()
+            n_connections = 0
+            for _ in range(20):
+                await asyncio.sleep(0)
+                n_connections = max(n_connections, len(pool._connector._acquired))
+            waiting.cancel()
+            may_end.set()
+            await asyncio.wait([waiting, *sendings])
+            assert n_connections == 32
+
+    served = Served(refuse_the_last)
+    asyncio.run(go())
+
+
 def test_a_connection_that_the_server_closes_between_requests_is_not_used_again() -> (
     None
 ):
