@@ -37,6 +37,7 @@ from evalwright.evaluation.quarantine import (
     Seclusion,
     SlicePart,
     divide_slice,
+    fatal_samples,
     leave_out,
 )
 from evalwright.evaluation.recording import Meter, Session, WorkOfAll
@@ -221,7 +222,7 @@ class RunWorker:
         turn: AbstractAsyncContextManager[None],
         models: frozenset[str],
     ) -> None:
-        tasks = keep_program_scores(run.tasks, joined.run_notes)
+        tasks = keep_program_scores(run.tasks, joined.score_notes)
         self._plan = run = replace(run, tasks=tasks)
         self._place = workplace
         self._notes = joined.run_notes
@@ -461,9 +462,9 @@ class RunWorker:
             return []
         notes = await part.slices.contents()
         return [
-            FatalSample(int(task), int(index), str(process))
+            sample
             for note in notes
-            for task, index, process in note.get("fatal") or ()
+            for sample in fatal_samples(self._plan.tasks, note.get("fatal"))
         ]
 
     # -- the worker's note
