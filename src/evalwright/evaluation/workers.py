@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, islice
 
-from evalwright.core.errors import StoreError
+from evalwright.core.errors import RequestFailed, StoreError
 from evalwright.core.postgres import store_url
 from evalwright.core.text import printable
 from evalwright.engine.budget import Budget
@@ -394,6 +394,10 @@ class RunWorker:
             f" {part.n_slices:,}, which is now evaluated in small parts with"
             " nothing beside it."
         )
+        if part.name == ANSWERS:
+            # Before samples are noted: a model that kills while it loads is not their fault.
+            with suppress(RequestFailed):  # which their requests report
+                await self._place.engine.load(self._plan.model)
         counts = OpenSlice(0)
         fatal = []
         for group in divide_slice(len(samples), deaths):
