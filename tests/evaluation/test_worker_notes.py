@@ -16,6 +16,7 @@ from evalwright import evaluate
 from evalwright.core.responses import Response
 from evalwright.engine.slices import NOTE
 from evalwright.engine.store_rows import row_of, unpack
+from evalwright.evaluation import worker_rounds
 from evalwright.evaluation.worker_rounds import RunEnd
 from evalwright.runs.reader import Run
 from evalwright.scorers.code import sandbox, unit_tests
@@ -117,3 +118,13 @@ def test_a_run_that_is_replaced_runs_its_programs_again(programs: list[str]) -> 
 def test_the_end_of_a_run_is_one_line_whoever_noted_it() -> None:
     end = RunEnd("shared", "", "1 on a", "a", "/runs\nRun fine\x1b[2J", True)
     assert end.sentence.isprintable()
+
+
+def test_no_bucket_is_opened_but_that_of_the_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    addresses: list[str] = []
+    monkeypatch.setattr(worker_rounds, "open_bucket_run", addresses.append)
+    end = RunEnd("shared", "", "1 on a", "a", "s3://elsewhere/shared", True)
+    assert end.open() is None
+    assert not addresses

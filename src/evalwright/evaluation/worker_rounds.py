@@ -45,6 +45,8 @@ class RunEnd:
         folder: the run's folder, on that host; or its address in a bucket.
         is_complete: whether nothing is missing that the same command could still get.
         own_folder: the run's folder here, if this worker wrote it.
+        bucket: the run's address in the bucket of --push; "" without --push. No other bucket is
+            opened, whatever a note says.
     """
 
     run_id: str
@@ -54,16 +56,16 @@ class RunEnd:
     folder: str
     is_complete: bool
     own_folder: str = ""
+    bucket: str = ""
 
     def open(self) -> Run | None:
         """Open the run; None if its folder cannot be seen from here."""
         folder = self.own_folder or self.folder
+        in_bucket = is_bucket_address(folder)
+        if in_bucket and folder != self.bucket:
+            return None
         try:
-            run = (
-                open_bucket_run(folder)
-                if is_bucket_address(folder)
-                else open_run(Path(folder))
-            )
+            run = open_bucket_run(folder) if in_bucket else open_run(Path(folder))
         except UsageError:
             return None
         return run if run.data.get("identity") == self.identity else None
@@ -208,23 +210,27 @@ def read_end(run: PlannedRun, note: Mapping[str, Any]) -> RunEnd:
         host=printable(str(note.get("host", ""))),
         folder=str(note.get("folder", "")),
         is_complete=note.get("is_complete") is True,
+        bucket=_bucket_address(run),
     )
 
 
 def end_of(run: PlannedRun, written: Run, worker: str) -> RunEnd:
     """Return how a round ended in which this worker wrote the run."""
-    folder = str(
-        written.folder.absolute() if run.push is None else run.push.child(run.id)
-    )
+    bucket = _bucket_address(run)
     return RunEnd(
         run_id=str(written.data["id"]),
         identity=str(written.data["identity"]),
         worker=process_of(worker),
         host=platform.node(),
-        folder=folder,
+        folder=bucket or str(written.folder.absolute()),
         is_complete=_is_complete(written),
         own_folder=str(written.folder),
+        bucket=bucket,
     )
+
+
+def _bucket_address(run: PlannedRun) -> str:
+    return "" if run.push is None else str(run.push.child(run.id))
 
 
 def _is_complete(run: Run) -> bool:
