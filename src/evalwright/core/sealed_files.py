@@ -42,7 +42,9 @@ MAX_FILE_BYTES = 1 << 32
 """Largest file that is read into memory."""
 BLOCK_BYTES = 1 << 20
 TEMPORARY = ".tmp"
-_TEMPORARY_NAME = re.compile(r"\..+\.(?P<mark>\d+(-[0-9a-f]*){0,2})\.\d+\.tmp")
+_TEMPORARY_NAME = re.compile(
+    r"\.(?P<name>.+)\.(?P<mark>\d+(-[0-9a-f]*){0,2})\.\d+\.tmp"
+)
 DAY_SECONDS = 86_400
 UNUSED_DAYS = 60
 """A file that was not used for so long is removed."""
@@ -165,7 +167,8 @@ class SealedFolder:
     def sweep(self) -> None:
         """Remove what was not used for long, what is too much, and what killed processes left.
 
-        Only files with this user's seal are removed: the folder may be a link to somewhere else.
+        Only files with this user's seal, or with the room for one, are removed: the folder may be a
+        link to somewhere else.
         """
         with suppress(OSError):
             for path in self.path.glob(f".*{TEMPORARY}"):
@@ -179,7 +182,7 @@ class SealedFolder:
             for path in unwanted:
                 del states[path]
             unwanted += _exceeding(states, self.max_files, self.max_bytes)
-            _remove([path for path in unwanted if _has_seal(path)])
+            _remove([path for path in unwanted if _has_seal(path, path.name)])
 
 
 class SealedFile:
@@ -335,9 +338,9 @@ def _remove(paths: list[Path]) -> None:
 
 
 def _is_abandoned(temporary: Path) -> bool:
-    """Tell whether the process that wrote a temporary file will not go on with it."""
+    """Tell whether a `SealedWriter` wrote a file whose process will not go on with it."""
     parts = _TEMPORARY_NAME.fullmatch(temporary.name)
-    if parts is None:
+    if parts is None or not _has_seal_or_room(temporary, parts["name"]):
         return False
     is_ended = has_ended(parts["mark"])
     if is_ended is not None:
@@ -348,15 +351,30 @@ def _is_abandoned(temporary: Path) -> bool:
     return False
 
 
-def _has_seal(path: Path) -> bool:
-    """Tell whether a file has this user's seal."""
+def _has_seal_or_room(temporary: Path, name: str) -> bool:
+    """Tell whether a file begins as one that is to be sealed under a name does."""
+    with suppress(OSError), _open_ordinary(temporary) as file:
+        beginning = file.read(SEAL_BYTES)
+        return not any(beginning) or _has_seal(temporary, name)
+    return False
+
+
+def _has_seal(path: Path, name: str) -> bool:
+    """Tell whether a file has this user's seal for a name."""
     key = _key(make=False)
-    with suppress(OSError), path.open("rb", buffering=0) as file:
+    with suppress(OSError), _open_ordinary(path) as file:
         seal = file.read(SEAL_BYTES)
         return key is not None and hmac.compare_digest(
-            seal, _file_seal(key, path.name, file)
+            seal, _file_seal(key, name, file)
         )
     return False
+
+
+def _open_ordinary(path: Path) -> IO[bytes]:
+    """Open a file that is neither a link nor without end. Raises OSError."""
+    if path.is_symlink():
+        raise OSError("it is a link")
+    return check_ordinary(path).open("rb", buffering=0)
 
 
 def _file_seal(key: bytes, name: str, file: IO[bytes]) -> bytes:
