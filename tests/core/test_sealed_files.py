@@ -85,7 +85,18 @@ def test_files_of_others_are_not_removed(tmp_path: Path) -> None:
     for name in sorted(names()):
         set_age(name, UNUSED_DAYS + 1)
     SealedFolder("facts", max_files=1, max_bytes=1).write("a", b"content")
+    FACTS.trim("", 1)
     assert names() == {*foreign_names, "a"}
+
+
+def test_huge_files_of_others_do_not_hold_up_a_sweep() -> None:
+    FACTS.write("old", b"content")
+    with (FACTS.path / "huge").open("wb") as file:
+        file.truncate(sealed_files.MAX_SWEPT_BYTES << 10)
+    for name in ("huge", "old"):
+        set_age(name, UNUSED_DAYS + 1)
+    FACTS.write("new", b"content")
+    assert names() == {"huge", "new"}
 
 
 def test_folders_are_bounded_by_files_and_by_bytes() -> None:

@@ -40,11 +40,11 @@ KEY_BYTES = 32
 SEAL_BYTES = 32
 MAX_FILE_BYTES = 1 << 32
 """Largest file that is read into memory."""
+MAX_SWEPT_BYTES = 1 << 33
+"""Most bytes whose seals one sweep checks: files of others, sparse ones too, may be huge."""
 BLOCK_BYTES = 1 << 20
 TEMPORARY = ".tmp"
-_TEMPORARY_NAME = re.compile(
-    r"\.(?P<name>.+)\.(?P<mark>\d+(-[0-9a-f]*){0,2})\.\d+\.tmp"
-)
+_TEMPORARY_NAME = re.compile(r"\..+\.(?P<mark>\d+(-[0-9a-f]*){0,2})\.\d+\.tmp")
 DAY_SECONDS = 86_400
 UNUSED_DAYS = 60
 """A file that was not used for so long is removed."""
@@ -154,7 +154,8 @@ class SealedFolder:
     def trim(self, ending: str, max_bytes: int) -> None:
         """Remove the least recently used files with an ending until they have so many bytes.
 
-        The most recently used one stays, whatever its size.
+        The most recently used one stays, whatever its size, and so do files without this user's
+        seal.
         """
         with suppress(OSError):
             states = {
@@ -162,7 +163,7 @@ class SealedFolder:
                 for path, state in _states(self.path).items()
                 if path.name.endswith(ending)
             }
-            _remove(_exceeding(states, None, max_bytes))
+            _remove_sealed(_exceeding(states, None, max_bytes), states)
 
     def sweep(self) -> None:
         """Remove what was not used for long, what is too much, and what killed processes left.
@@ -173,16 +174,17 @@ class SealedFolder:
         with suppress(OSError):
             for path in self.path.glob(f".*{TEMPORARY}"):
                 if _is_abandoned(path):
-                    _remove([path])
+                    _remove(path)
             states = _states(self.path)
             oldest = time.time() - UNUSED_DAYS * DAY_SECONDS
-            unwanted = [
-                path for path, state in states.items() if state.st_mtime < oldest
-            ]
-            for path in unwanted:
-                del states[path]
-            unwanted += _exceeding(states, self.max_files, self.max_bytes)
-            _remove([path for path in unwanted if _has_seal(path, path.name)])
+            used_states = {
+                path: state
+                for path, state in states.items()
+                if state.st_mtime >= oldest
+            }
+            unused = [path for path in states if path not in used_states]
+            exceeding = _exceeding(used_states, self.max_files, self.max_bytes)
+            _remove_sealed(unused + exceeding, states)
 
 
 class SealedFile:
@@ -331,16 +333,26 @@ def _exceeding(
     return exceeding
 
 
-def _remove(paths: list[Path]) -> None:
-    for path in paths:
-        with suppress(OSError):  # of another user, or open on Windows
-            path.unlink(missing_ok=True)
+def _remove_sealed(paths: list[Path], states: dict[Path, os.stat_result]) -> None:
+    """Remove those of some files that have this user's seal, the smallest first."""
+    n_bytes = 0
+    for path in sorted(paths, key=lambda path: states[path].st_size):
+        n_bytes += states[path].st_size
+        if n_bytes > MAX_SWEPT_BYTES:
+            return
+        if _has_seal(path, path.name):
+            _remove(path)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):  # of another user, or open on Windows
+        path.unlink(missing_ok=True)
 
 
 def _is_abandoned(temporary: Path) -> bool:
     """Tell whether a `SealedWriter` wrote a file whose process will not go on with it."""
     parts = _TEMPORARY_NAME.fullmatch(temporary.name)
-    if parts is None or not _has_seal_or_room(temporary, parts["name"]):
+    if parts is None or not _has_room_for_seal(temporary):
         return False
     is_ended = has_ended(parts["mark"])
     if is_ended is not None:
@@ -351,11 +363,10 @@ def _is_abandoned(temporary: Path) -> bool:
     return False
 
 
-def _has_seal_or_room(temporary: Path, name: str) -> bool:
-    """Tell whether a file begins as one that is to be sealed under a name does."""
+def _has_room_for_seal(temporary: Path) -> bool:
+    """Tell whether a file begins as those that are to be sealed do, with zeros."""
     with suppress(OSError), _open_ordinary(temporary) as file:
-        beginning = file.read(SEAL_BYTES)
-        return not any(beginning) or _has_seal(temporary, name)
+        return not any(file.read(SEAL_BYTES))
     return False
 
 
