@@ -54,6 +54,32 @@ def test_a_copy_that_came_with_a_folder_is_replaced(folder: Path) -> None:
     assert copy.read_bytes() == ROW
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs modes of files")
+def test_copies_in_a_shared_home_can_be_read_by_the_others(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert make_copy("own").stat().st_mode & 0o777 == 0o600
+    monkeypatch.setenv("EVALWRIGHT_SHARED", "1")
+    umask = os.umask(0o002)
+    try:
+        assert make_copy("shared", "q\n2\n").stat().st_mode & 0o777 == 0o664
+    finally:
+        os.umask(umask)
+
+
+def test_a_copy_of_another_user_that_cannot_be_read_is_replaced(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = make_copy()
+    copy.write_bytes(b"")
+
+    def refuse(*paths: Path, shallow: bool) -> bool:
+        raise PermissionError
+
+    monkeypatch.setattr("filecmp.cmp", refuse)
+    assert make_copy().read_bytes() == ROW
+
+
 def test_notes_of_another_user_do_not_vouch_for_a_copy(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
