@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from evalwright.core.errors import DatasetError
 from evalwright.core.file_hashes import file_state
 from evalwright.core.notes import write_note
 from evalwright.tasks.datasets import kept_copies
 from evalwright.tasks.datasets.copies import copy_of_file
+from evalwright.tasks.datasets.formats import read_lines
 from evalwright.tasks.datasets.jsonl_rows import Rows, file_source
 from evalwright.tasks.datasets.kept_copies import (
     ABANDONED_DAYS,
@@ -170,3 +172,20 @@ def test_copies_are_bounded_by_bytes(
     monkeypatch.setattr(kept_copies, "MAX_BYTES", 0)
     kept_copies.sweep_copies(folder)
     assert set(folder.iterdir()) == {new, copies["a"]}
+
+
+def test_a_file_that_changes_while_it_is_read_leaves_no_copy(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def change_and_read(
+        path: Path, kind: str, key: str | None
+    ) -> Iterator[tuple[int, bytes]]:
+        path.write_text("q\nother\n")
+        return read_lines(path, kind, key)
+
+    monkeypatch.setattr("evalwright.tasks.datasets.copies.read_lines", change_and_read)
+    with pytest.raises(
+        DatasetError, match=r"d.csv: the file changed while it was read"
+    ):
+        make_copy()
+    assert not list(folder.iterdir())

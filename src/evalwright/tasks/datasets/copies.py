@@ -28,7 +28,7 @@ from evalwright.core.errors import (
     OutOfReach,
     cause_of,
 )
-from evalwright.core.file_hashes import hash_file
+from evalwright.core.file_hashes import file_state, hash_file
 from evalwright.core.private import (
     check_ordinary,
     home_folder,
@@ -64,13 +64,23 @@ def copy_of_file(path: Path, kind: str, key: str | None) -> Path:
     """Return the JSONL copy of a file.
 
     Raises:
-        DatasetError: the file is broken; the message has the row.
+        DatasetError: the file is broken, and the message has the row; or it changed meanwhile.
     """
-    name = f"{path.stem[:40]}-{_hash_of_file(path, kind, key or '')}.jsonl"
     label = shown_path(path)
+    state = _state_of(path)
+    name = f"{path.stem[:40]}-{_hash_of_file(path, kind, key or '')}.jsonl"
+
+    def lines() -> Iterator[tuple[int, bytes]]:
+        yield from read_lines(path, kind, key)
+        # The copy would have other rows than its name says.
+        if _state_of(path) != state:
+            raise DatasetError(
+                f"{label}: the file changed while it was read; run again."
+            )
+
     return _make_copy(
         name,
-        lambda: read_lines(path, kind, key),
+        lines,
         lambda number: f"{label}, row {number:,}",
         max(MOST_BYTES, MOST_TIMES * path.stat().st_size),
     )
@@ -258,6 +268,11 @@ def _are_equal(partial: Path, copy: Path) -> bool:
     with suppress(OSError):  # of another user
         return copy.is_file() and filecmp.cmp(partial, copy, shallow=False)
     return False
+
+
+def _state_of(path: Path) -> list[int]:
+    with failing_as(DatasetError, f"The data file '{shown_path(path)}' cannot be read"):
+        return file_state(path)
 
 
 def _hash_of_file(path: Path, *blocks: str) -> str:
