@@ -14,6 +14,7 @@ import pytest
 
 from engine.support import claims
 from evalwright.core.errors import StoreError
+from evalwright.core.processes import process_start, this_host
 from evalwright.core.responses import Response
 from evalwright.engine.claims import (
     LEASE_SECONDS,
@@ -21,8 +22,6 @@ from evalwright.engine.claims import (
     Owner,
     is_running,
     process_of,
-    process_start,
-    this_host,
 )
 from evalwright.engine.opening import open_store
 from evalwright.engine.postgres import PostgresDatabase
