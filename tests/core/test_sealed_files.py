@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,19 @@ def test_huge_files_of_others_do_not_hold_up_a_sweep() -> None:
         set_age(name, UNUSED_DAYS + 1)
     FACTS.write("new", b"content")
     assert names() == {"huge", "new"}
+
+
+def test_a_forged_file_does_not_fill_the_memory() -> None:
+    FACTS.write("a", b"content")
+    size = 256 << 20
+    with (FACTS.path / "a").open("r+b") as file:
+        file.truncate(size)
+    tracemalloc.start()
+    try:
+        assert FACTS.read("a") is None
+        assert tracemalloc.get_traced_memory()[1] < size // 8
+    finally:
+        tracemalloc.stop()
 
 
 def test_folders_are_bounded_by_files_and_by_bytes() -> None:

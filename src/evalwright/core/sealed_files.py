@@ -99,19 +99,20 @@ class SealedFolder:
 
     def read(self, name: str, max_bytes: int = MAX_FILE_BYTES) -> bytes | None:
         """Return the content under a name; None without a file that has this user's seal."""
-        key = _key(make=False)
-        if key is None:
-            return None
-        path = self.path / name
         try:
-            sealed = check_ordinary(path, max_bytes).read_bytes()
+            check_ordinary(self.path / name, max_bytes)
+            # Checks the seal first, so that a forged file does not fill the memory.
+            file = self.open(name)
+        except (OSError, SealBroken):
+            return None
+        if file is None:
+            return None
+        try:
+            return file.read(0, file.size)
         except OSError:
             return None
-        content = sealed[SEAL_BYTES:]
-        if not hmac.compare_digest(sealed[:SEAL_BYTES], _seal(key, name, content)):
-            return None
-        _mark_used(path)
-        return content
+        finally:
+            file.close()
 
     def write(self, name: str, content: bytes) -> None:
         """Store content under a name. If the folder cannot be written, nothing is stored."""
@@ -393,12 +394,6 @@ def _file_seal(key: bytes, name: str, file: IO[bytes]) -> bytes:
     seal = hmac.new(key, name.encode() + b"\0", hashlib.sha256)
     while block := file.read(BLOCK_BYTES):
         seal.update(block)
-    return seal.digest()
-
-
-def _seal(key: bytes, name: str, content: bytes) -> bytes:
-    seal = hmac.new(key, name.encode() + b"\0", hashlib.sha256)
-    seal.update(content)
     return seal.digest()
 
 
