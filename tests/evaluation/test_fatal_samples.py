@@ -45,6 +45,10 @@ class Fragile(LocalModel):
     def __init__(self, name):
         self.name = name
 
+    def load(self):
+        if "FATAL_LOADING" in os.environ:
+            os._exit(139)
+
     def answer_batch(self, requests):
         for index, request in enumerate(requests):
             if is_fatal(str(request.prompt), "FATAL_QUESTIONS"):
@@ -197,6 +201,16 @@ def test_a_sample_that_kills_its_process_is_recorded_as_failed(
     worker.communicate()
     assert worker.returncode == 0
     assert record(fragile / "runs" / "shared")["samples"]["records"] == COUNT
+
+
+def test_a_model_that_kills_while_it_loads_condemns_no_sample(fragile: Path) -> None:
+    for _ in range(6):
+        worker = start_worker(fragile, {"FATAL_LOADING": "1"})
+        worker.communicate()
+        assert worker.returncode in DEATHS
+    worker = start_worker(fragile, {})
+    printed = worker.communicate()
+    assert worker.returncode == 0, printed
 
 
 def test_several_workers_lose_no_sample_but_the_fatal_one(fragile: Path) -> None:

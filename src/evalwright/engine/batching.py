@@ -26,7 +26,8 @@ _log = logging.getLogger("evalwright.engine")
 _QUIET_SECONDS = 0.002
 _MAX_SETTLE_SECONDS = 0.05
 
-Waiting = tuple[Request, "asyncio.Future[Response]"]
+Waiting = tuple[Request | None, "asyncio.Future[Response]"]
+"""A request; None for one that only has the model loaded."""
 
 
 class Batcher:
@@ -62,6 +63,17 @@ class Batcher:
 
     def submit(self, request: Request) -> asyncio.Future[Response]:
         """Queue a request. The future gets the response, or RequestFailed."""
+        return self._enqueue(request)
+
+    async def load(self) -> None:
+        """Load the model, unless it is loaded.
+
+        Raises:
+            RequestFailed: it cannot be loaded, or the run ends.
+        """
+        await self._enqueue(None)
+
+    def _enqueue(self, request: Request | None) -> asyncio.Future[Response]:
         future: asyncio.Future[Response] = self._loop.create_future()
         self._queue.append((request, future))
         if self._thread is None:
@@ -133,11 +145,15 @@ class Batcher:
 
     def _batch(self) -> None:
         failure = self._load()
-        batch: list[Waiting] = []
+        batch: list[tuple[Request, asyncio.Future[Response]]] = []
         while self._queue:
-            waiting = self._queue.popleft()
-            if not waiting[1].done():
-                batch.append(waiting)
+            request, future = self._queue.popleft()
+            if future.done():
+                continue
+            if request is None:
+                self._finish(future, failure or Response(""))
+            else:
+                batch.append((request, future))
         if failure is not None:
             for _, future in batch:
                 self._finish(future, failure)
@@ -151,7 +167,11 @@ class Batcher:
                 self.speed.end()
             self._running = ()
 
-    def _answer(self, batch: Sequence[Waiting], began: float) -> None:
+    def _answer(
+        self,
+        batch: Sequence[tuple[Request, asyncio.Future[Response]]],
+        began: float,
+    ) -> None:
         for index, answer in answers_of(self._model, [request for request, _ in batch]):
             if isinstance(answer, Response):
                 self.speed.add(answer, began)

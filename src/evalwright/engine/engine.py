@@ -216,6 +216,16 @@ class Engine:
             _MAX_LOCAL_SAMPLES,
         )
 
+    async def load(self, model: Model) -> None:
+        """Load a local model before the first request to it, unless the engine is stopped.
+
+        Raises:
+            RequestFailed: it cannot be loaded, or the run ends meanwhile.
+        """
+        batcher = self._sender(model).batcher
+        if batcher is not None and self._stopped is None:
+            await batcher.load()
+
     async def stop(self, grace: float = 5.0) -> None:
         """Stop sending requests.
 

@@ -7,10 +7,11 @@ the run is made from the store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from inspect import isawaitable
+from math import isfinite
 from typing import Any
 
 from evalwright._version import __version__
@@ -27,7 +28,7 @@ def keep_program_scores(tasks: Sequence[Task], notes: WorkerNotes) -> tuple[Task
 
     Args:
         tasks: the tasks.
-        notes: the notes about the run.
+        notes: the notes about the scores of the run.
     """
     return tuple(
         replace(
@@ -51,9 +52,10 @@ def _stored_function(
         digest = blake2b(text, digest_size=16).hexdigest()
         of_answer = (task.name, scorer.name, sample.id, digest)
         key = notes.key("score", __version__, *of_answer)
-        (stored,) = await notes.read([key])
+        (note,) = await notes.read([key])
+        stored = _score_of(note or {})
         if stored is not None:
-            return Score(**stored)
+            return stored
         pending = scorer.function(sample, answer, *arguments)
         scored = await pending if isawaitable(pending) else pending
         if isinstance(scored, Score):
@@ -61,3 +63,15 @@ def _stored_function(
         return scored
 
     return score
+
+
+def _score_of(note: Mapping[str, Any]) -> Score | None:
+    """Return the score in a note; None if no program was scored like this: it is damaged."""
+    if not {"value"} <= note.keys() <= {"value", "label", "explanation"}:
+        return None
+    value = note["value"]
+    texts = [note.get("label", ""), note.get("explanation", "")]
+    is_number = isinstance(value, float) and isfinite(value)
+    if not is_number or not all(isinstance(text, str) for text in texts):
+        return None
+    return Score(value, *texts)

@@ -144,6 +144,23 @@ class FatalSample:
     process: str = ""
 
 
+def fatal_samples(tasks: Sequence[Task], noted: object) -> list[FatalSample]:
+    """Return the samples that kill workers, as the note about a slice has them.
+
+    Args:
+        tasks: the tasks.
+        noted: rows of task, index and process; those that are damaged are left out.
+    """
+    samples = []
+    for row in noted if isinstance(noted, list) else ():
+        match row:
+            case [int(task), int(index), str(process)] if 0 <= task < len(
+                tasks
+            ) and 0 <= index < len(tasks[task].samples):
+                samples.append(FatalSample(task, index, process))
+    return samples
+
+
 def leave_out(
     tasks: Sequence[Task],
     fatal_answers: Sequence[FatalSample],

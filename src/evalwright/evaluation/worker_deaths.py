@@ -78,7 +78,7 @@ class WorkerDeaths:
         keys = [self._run_notes.key("worker", worker) for worker in dead]
         for worker, note in zip(dead, await self._run_notes.read(keys), strict=True):
             if note is not None and not note.get("left"):
-                self._count(worker, note.get("open") or {})
+                self._count(worker, note.get("open"))
         self._read.update(dead)
 
     def at_slice(self, phase: Phase, number: int) -> int:
@@ -89,15 +89,25 @@ class WorkerDeaths:
         """Return which workers died at samples of a slice with nothing beside them."""
         return self._alone.get((phase, number), {})
 
-    def _count(self, worker: str, work: Mapping[str, Any]) -> None:
-        phase = str(work.get("phase", ""))
-        slices = work.get("slices") or ()
-        alone = work.get("alone")
-        if phase == RECORD:
+    def _count(self, worker: str, noted: object) -> None:
+        work = _work_of(noted)
+        if work.phase == RECORD:
             self.writers += 1
-        for number in slices:
-            self._at_slice[phase, number] += 1
-            if alone is not None:
-                start, end = alone
-                deaths = self._alone.setdefault((phase, number), {})
-                deaths.setdefault((start, end), []).append(worker)
+        for number in work.slices:
+            self._at_slice[work.phase, number] += 1
+            if work.alone is not None:
+                deaths = self._alone.setdefault((work.phase, number), {})
+                deaths.setdefault(work.alone, []).append(worker)
+
+
+def _work_of(noted: object) -> OpenWork:
+    """Return what a worker had begun; nothing if its note is of an earlier version or damaged."""
+    match noted:
+        case {"phase": "answers" | "scores" | "record" as phase, "slices": [*slices]}:
+            numbers = frozenset(number for number in slices if type(number) is int)
+        case _:
+            return OpenWork()
+    match noted:
+        case {"alone": [int(start), int(end)]}:
+            return OpenWork(phase, numbers, (start, end))
+    return OpenWork(phase, numbers)

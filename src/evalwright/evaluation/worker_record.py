@@ -117,7 +117,8 @@ async def work_of_all(
         counts: of the client whose session writes the run.
     """
     workers = await notes.workers()
-    stored = await notes.read([notes.key("worker", worker) for worker in workers])
+    keys = [notes.key("worker", worker) for worker in workers]
+    stored = [note if _is_tally(note) else None for note in await notes.read(keys)]
     sums = await _ledger_sums(notes, workers, models)
     rows = []
     usages = []
@@ -142,6 +143,18 @@ async def work_of_all(
         usage={**usage, "stored": stored_count},
         workers=rows,
     )
+
+
+def _is_tally(note: Mapping[str, Any] | None) -> bool:
+    """Return whether a note is what `WorkerTally` writes, and not damaged."""
+    if note is None:
+        return False
+    try:
+        _sum_usage([note["usage"]])
+        _worker_row("", note, note["usage"])
+        return datetime.fromisoformat(note["started"]).tzinfo is not None
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return False
 
 
 async def _ledger_sums(

@@ -45,6 +45,8 @@ class RunEnd:
         folder: the run's folder, on that host; or its address in a bucket.
         is_complete: whether nothing is missing that the same command could still get.
         own_folder: the run's folder here, if this worker wrote it.
+        bucket: the run's address in the bucket of --push; "" without --push. No other bucket is
+            opened, whatever a note says.
     """
 
     run_id: str
@@ -54,16 +56,16 @@ class RunEnd:
     folder: str
     is_complete: bool
     own_folder: str = ""
+    bucket: str = ""
 
     def open(self) -> Run | None:
         """Open the run; None if its folder cannot be seen from here."""
         folder = self.own_folder or self.folder
+        in_bucket = is_bucket_address(folder)
+        if in_bucket and folder != self.bucket:
+            return None
         try:
-            run = (
-                open_bucket_run(folder)
-                if is_bucket_address(folder)
-                else open_run(Path(folder))
-            )
+            run = open_bucket_run(folder) if in_bucket else open_run(Path(folder))
         except UsageError:
             return None
         return run if run.data.get("identity") == self.identity else None
@@ -71,6 +73,7 @@ class RunEnd:
     @property
     def sentence(self) -> str:
         """Which worker wrote the run, and where."""
+        folder = "".join(char if char.isprintable() else "?" for char in self.folder)
         missing = "" if self.is_complete else " It lacks answers."
         elsewhere = (
             ""
@@ -82,7 +85,7 @@ class RunEnd:
         )
         return (
             f"The run '{self.run_id}' was written by the worker {self.worker}:"
-            f" {self.folder}.{missing}{elsewhere}"
+            f" {folder}.{missing}{elsewhere}"
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -102,6 +105,7 @@ class JoinedRound:
     Attributes:
         run_notes: the notes about the run in all its rounds.
         notes: the notes about the round.
+        score_notes: the notes about scores, which last until the run is replaced.
         number: of the round, from 0.
         end_key: the key of the note that says how the round ended.
         others: the other living workers of the round.
@@ -109,6 +113,7 @@ class JoinedRound:
 
     run_notes: WorkerNotes
     notes: WorkerNotes
+    score_notes: WorkerNotes
     number: int
     end_key: bytes
     others: frozenset[str]
@@ -141,6 +146,9 @@ async def join_round(
         is_begun = bool(workers) or replaces
         if last_end is not None and not is_begun and _needs_no_more(last_end):
             return last_end
+        score_notes = await _score_notes(
+            run_notes, number, begins_anew=replaces and not workers
+        )
         await run_notes.register()
         await notes.register()
         await named_notes.write(named_notes.key("run"), _describe_run(run, number))
@@ -148,10 +156,29 @@ async def join_round(
     return JoinedRound(
         run_notes=run_notes,
         notes=notes,
+        score_notes=score_notes,
         number=number,
         end_key=run_notes.key("end", number),
         others=frozenset(living - {notes.worker}),
     )
+
+
+async def _score_notes(
+    run_notes: WorkerNotes, number: int, *, begins_anew: bool
+) -> WorkerNotes:
+    """Return the notes about the scores of a run.
+
+    A run that is replaced is scored again, as without workers: programs may have failed for what
+    this machine lacked, or because it was busy.
+    """
+    key = run_notes.key("scores")
+    if begins_anew:
+        await run_notes.write(key, {"since": number})
+        since = number
+    else:
+        (note,) = await run_notes.read([key])
+        since = (note or {}).get("since", 0)
+    return run_notes.within(f"scores since {since}")
 
 
 def _needs_no_more(end: RunEnd) -> bool:
@@ -179,27 +206,31 @@ def read_end(run: PlannedRun, note: Mapping[str, Any]) -> RunEnd:
     return RunEnd(
         run_id=run.id,
         identity=run.identity,
-        worker=str(note.get("worker", "")),
-        host=str(note.get("host", "")),
+        worker=printable(str(note.get("worker", ""))),
+        host=printable(str(note.get("host", ""))),
         folder=str(note.get("folder", "")),
-        is_complete=bool(note.get("is_complete")),
+        is_complete=note.get("is_complete") is True,
+        bucket=_bucket_address(run),
     )
 
 
 def end_of(run: PlannedRun, written: Run, worker: str) -> RunEnd:
     """Return how a round ended in which this worker wrote the run."""
-    folder = str(
-        written.folder.absolute() if run.push is None else run.push.child(run.id)
-    )
+    bucket = _bucket_address(run)
     return RunEnd(
         run_id=str(written.data["id"]),
         identity=str(written.data["identity"]),
         worker=process_of(worker),
         host=platform.node(),
-        folder=folder,
+        folder=bucket or str(written.folder.absolute()),
         is_complete=_is_complete(written),
         own_folder=str(written.folder),
+        bucket=bucket,
     )
+
+
+def _bucket_address(run: PlannedRun) -> str:
+    return "" if run.push is None else str(run.push.child(run.id))
 
 
 def _is_complete(run: Run) -> bool:

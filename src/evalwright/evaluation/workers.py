@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, islice
 
-from evalwright.core.errors import StoreError
+from evalwright.core.errors import RequestFailed, StoreError
 from evalwright.core.postgres import store_url
 from evalwright.core.text import printable
 from evalwright.engine.budget import Budget
@@ -37,6 +37,7 @@ from evalwright.evaluation.quarantine import (
     Seclusion,
     SlicePart,
     divide_slice,
+    fatal_samples,
     leave_out,
 )
 from evalwright.evaluation.recording import Meter, Session, WorkOfAll
@@ -221,7 +222,7 @@ class RunWorker:
         turn: AbstractAsyncContextManager[None],
         models: frozenset[str],
     ) -> None:
-        tasks = keep_program_scores(run.tasks, joined.run_notes)
+        tasks = keep_program_scores(run.tasks, joined.score_notes)
         self._plan = run = replace(run, tasks=tasks)
         self._place = workplace
         self._notes = joined.run_notes
@@ -393,6 +394,10 @@ class RunWorker:
             f" {part.n_slices:,}, which is now evaluated in small parts with"
             " nothing beside it."
         )
+        if part.name == ANSWERS:
+            # Before samples are noted: a model that kills while it loads is not their fault.
+            with suppress(RequestFailed):  # which their requests report
+                await self._place.engine.load(self._plan.model)
         counts = OpenSlice(0)
         fatal = []
         for group in divide_slice(len(samples), deaths):
@@ -461,9 +466,9 @@ class RunWorker:
             return []
         notes = await part.slices.contents()
         return [
-            FatalSample(int(task), int(index), str(process))
+            sample
             for note in notes
-            for task, index, process in note.get("fatal") or ()
+            for sample in fatal_samples(self._plan.tasks, note.get("fatal"))
         ]
 
     # -- the worker's note
