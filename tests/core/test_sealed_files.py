@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -74,14 +75,42 @@ def test_what_was_not_used_for_long_is_removed_with_the_next_file() -> None:
 def test_files_of_others_are_not_removed(tmp_path: Path) -> None:
     others = tmp_path / "documents"
     others.mkdir()
-    for name in ("letter", "0" * 32, ".draft.tmp", ".letter.7.tmp"):
+    foreign_names = {
+        *("letter", "0" * 32, ".draft.tmp", ".letter.7.tmp"),
+        *(".letter.12345.0.tmp", ".letter.1-2-3.0.tmp"),
+    }
+    for name in foreign_names:
         (others / name).write_bytes(b"important")
     FACTS.path.parent.mkdir()
     FACTS.path.symlink_to(others, target_is_directory=True)
     for name in sorted(names()):
         set_age(name, UNUSED_DAYS + 1)
     SealedFolder("facts", max_files=1, max_bytes=1).write("a", b"content")
-    assert names() == {"letter", "0" * 32, ".draft.tmp", ".letter.7.tmp", "a"}
+    FACTS.trim("", 1)
+    assert names() == {*foreign_names, "a"}
+
+
+def test_huge_files_of_others_do_not_hold_up_a_sweep() -> None:
+    FACTS.write("old", b"content")
+    with (FACTS.path / "huge").open("wb") as file:
+        file.truncate(sealed_files.MAX_SWEPT_BYTES << 10)
+    for name in ("huge", "old"):
+        set_age(name, UNUSED_DAYS + 1)
+    FACTS.write("new", b"content")
+    assert names() == {"huge", "new"}
+
+
+def test_a_forged_file_does_not_fill_the_memory() -> None:
+    FACTS.write("a", b"content")
+    size = 256 << 20
+    with (FACTS.path / "a").open("r+b") as file:
+        file.truncate(size)
+    tracemalloc.start()
+    try:
+        assert FACTS.read("a") is None
+        assert tracemalloc.get_traced_memory()[1] < size // 8
+    finally:
+        tracemalloc.stop()
 
 
 def test_folders_are_bounded_by_files_and_by_bytes() -> None:
@@ -130,7 +159,8 @@ def test_a_process_id_of_another_host_says_nothing() -> None:
     of_an_ended_process = f".half.{process_mark().replace(started, '0' * 12)}.0.tmp"
     without_host = f".half.{2**31}.0.tmp"
     for name in (of_another_host, of_an_ended_process, without_host):
-        (FACTS.path / name).write_bytes(b"half")
+        room_for_the_seal = bytes(sealed_files.SEAL_BYTES)
+        (FACTS.path / name).write_bytes(room_for_the_seal + b"half")
     FACTS.write("b", b"content")
     assert names() == {"a", "b", of_another_host, without_host}
     for name in (of_another_host, without_host):

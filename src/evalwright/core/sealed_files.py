@@ -40,6 +40,8 @@ KEY_BYTES = 32
 SEAL_BYTES = 32
 MAX_FILE_BYTES = 1 << 32
 """Largest file that is read into memory."""
+MAX_SWEPT_BYTES = 1 << 33
+"""Most bytes whose seals one sweep checks: files of others, sparse ones too, may be huge."""
 BLOCK_BYTES = 1 << 20
 TEMPORARY = ".tmp"
 _TEMPORARY_NAME = re.compile(r"\..+\.(?P<mark>\d+(-[0-9a-f]*){0,2})\.\d+\.tmp")
@@ -97,19 +99,20 @@ class SealedFolder:
 
     def read(self, name: str, max_bytes: int = MAX_FILE_BYTES) -> bytes | None:
         """Return the content under a name; None without a file that has this user's seal."""
-        key = _key(make=False)
-        if key is None:
-            return None
-        path = self.path / name
         try:
-            sealed = check_ordinary(path, max_bytes).read_bytes()
+            check_ordinary(self.path / name, max_bytes)
+            # Checks the seal first, so that a forged file does not fill the memory.
+            file = self.open(name)
+        except (OSError, SealBroken):
+            return None
+        if file is None:
+            return None
+        try:
+            return file.read(0, file.size)
         except OSError:
             return None
-        content = sealed[SEAL_BYTES:]
-        if not hmac.compare_digest(sealed[:SEAL_BYTES], _seal(key, name, content)):
-            return None
-        _mark_used(path)
-        return content
+        finally:
+            file.close()
 
     def write(self, name: str, content: bytes) -> None:
         """Store content under a name. If the folder cannot be written, nothing is stored."""
@@ -152,7 +155,8 @@ class SealedFolder:
     def trim(self, ending: str, max_bytes: int) -> None:
         """Remove the least recently used files with an ending until they have so many bytes.
 
-        The most recently used one stays, whatever its size.
+        The most recently used one stays, whatever its size, and so do files without this user's
+        seal.
         """
         with suppress(OSError):
             states = {
@@ -160,26 +164,28 @@ class SealedFolder:
                 for path, state in _states(self.path).items()
                 if path.name.endswith(ending)
             }
-            _remove(_exceeding(states, None, max_bytes))
+            _remove_sealed(_exceeding(states, None, max_bytes), states)
 
     def sweep(self) -> None:
         """Remove what was not used for long, what is too much, and what killed processes left.
 
-        Only files with this user's seal are removed: the folder may be a link to somewhere else.
+        Only files with this user's seal, or with the room for one, are removed: the folder may be a
+        link to somewhere else.
         """
         with suppress(OSError):
             for path in self.path.glob(f".*{TEMPORARY}"):
                 if _is_abandoned(path):
-                    _remove([path])
+                    _remove(path)
             states = _states(self.path)
             oldest = time.time() - UNUSED_DAYS * DAY_SECONDS
-            unwanted = [
-                path for path, state in states.items() if state.st_mtime < oldest
-            ]
-            for path in unwanted:
-                del states[path]
-            unwanted += _exceeding(states, self.max_files, self.max_bytes)
-            _remove([path for path in unwanted if _has_seal(path)])
+            used_states = {
+                path: state
+                for path, state in states.items()
+                if state.st_mtime >= oldest
+            }
+            unused = [path for path in states if path not in used_states]
+            exceeding = _exceeding(used_states, self.max_files, self.max_bytes)
+            _remove_sealed(unused + exceeding, states)
 
 
 class SealedFile:
@@ -328,16 +334,26 @@ def _exceeding(
     return exceeding
 
 
-def _remove(paths: list[Path]) -> None:
-    for path in paths:
-        with suppress(OSError):  # of another user, or open on Windows
-            path.unlink(missing_ok=True)
+def _remove_sealed(paths: list[Path], states: dict[Path, os.stat_result]) -> None:
+    """Remove those of some files that have this user's seal, the smallest first."""
+    n_bytes = 0
+    for path in sorted(paths, key=lambda path: states[path].st_size):
+        n_bytes += states[path].st_size
+        if n_bytes > MAX_SWEPT_BYTES:
+            return
+        if _has_seal(path, path.name):
+            _remove(path)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):  # of another user, or open on Windows
+        path.unlink(missing_ok=True)
 
 
 def _is_abandoned(temporary: Path) -> bool:
-    """Tell whether the process that wrote a temporary file will not go on with it."""
+    """Tell whether a `SealedWriter` wrote a file whose process will not go on with it."""
     parts = _TEMPORARY_NAME.fullmatch(temporary.name)
-    if parts is None:
+    if parts is None or not _has_room_for_seal(temporary):
         return False
     is_ended = has_ended(parts["mark"])
     if is_ended is not None:
@@ -348,15 +364,29 @@ def _is_abandoned(temporary: Path) -> bool:
     return False
 
 
-def _has_seal(path: Path) -> bool:
-    """Tell whether a file has this user's seal."""
+def _has_room_for_seal(temporary: Path) -> bool:
+    """Tell whether a file begins as those that are to be sealed do, with zeros."""
+    with suppress(OSError), _open_ordinary(temporary) as file:
+        return not any(file.read(SEAL_BYTES))
+    return False
+
+
+def _has_seal(path: Path, name: str) -> bool:
+    """Tell whether a file has this user's seal for a name."""
     key = _key(make=False)
-    with suppress(OSError), path.open("rb", buffering=0) as file:
+    with suppress(OSError), _open_ordinary(path) as file:
         seal = file.read(SEAL_BYTES)
         return key is not None and hmac.compare_digest(
-            seal, _file_seal(key, path.name, file)
+            seal, _file_seal(key, name, file)
         )
     return False
+
+
+def _open_ordinary(path: Path) -> IO[bytes]:
+    """Open a file that is neither a link nor without end. Raises OSError."""
+    if path.is_symlink():
+        raise OSError("it is a link")
+    return check_ordinary(path).open("rb", buffering=0)
 
 
 def _file_seal(key: bytes, name: str, file: IO[bytes]) -> bytes:
@@ -364,12 +394,6 @@ def _file_seal(key: bytes, name: str, file: IO[bytes]) -> bytes:
     seal = hmac.new(key, name.encode() + b"\0", hashlib.sha256)
     while block := file.read(BLOCK_BYTES):
         seal.update(block)
-    return seal.digest()
-
-
-def _seal(key: bytes, name: str, content: bytes) -> bytes:
-    seal = hmac.new(key, name.encode() + b"\0", hashlib.sha256)
-    seal.update(content)
     return seal.digest()
 
 

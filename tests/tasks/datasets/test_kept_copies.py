@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from evalwright.core.errors import DatasetError
 from evalwright.core.file_hashes import file_state
 from evalwright.core.notes import write_note
 from evalwright.tasks.datasets import kept_copies
 from evalwright.tasks.datasets.copies import copy_of_file
+from evalwright.tasks.datasets.formats import read_lines
 from evalwright.tasks.datasets.jsonl_rows import Rows, file_source
 from evalwright.tasks.datasets.kept_copies import (
     ABANDONED_DAYS,
@@ -52,6 +54,32 @@ def test_a_copy_that_came_with_a_folder_is_replaced(folder: Path) -> None:
     os.utime(copy, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert make_copy() == copy
     assert copy.read_bytes() == ROW
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs modes of files")
+def test_copies_in_a_shared_home_can_be_read_by_the_others(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert make_copy("own").stat().st_mode & 0o777 == 0o600
+    monkeypatch.setenv("EVALWRIGHT_SHARED", "1")
+    umask = os.umask(0o002)
+    try:
+        assert make_copy("shared", "q\n2\n").stat().st_mode & 0o777 == 0o664
+    finally:
+        os.umask(umask)
+
+
+def test_a_copy_of_another_user_that_cannot_be_read_is_replaced(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = make_copy()
+    copy.write_bytes(b"")
+
+    def refuse(*paths: Path, shallow: bool) -> bool:
+        raise PermissionError
+
+    monkeypatch.setattr("filecmp.cmp", refuse)
+    assert make_copy().read_bytes() == ROW
 
 
 def test_notes_of_another_user_do_not_vouch_for_a_copy(
@@ -144,3 +172,20 @@ def test_copies_are_bounded_by_bytes(
     monkeypatch.setattr(kept_copies, "MAX_BYTES", 0)
     kept_copies.sweep_copies(folder)
     assert set(folder.iterdir()) == {new, copies["a"]}
+
+
+def test_a_file_that_changes_while_it_is_read_leaves_no_copy(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def change_and_read(
+        path: Path, kind: str, key: str | None
+    ) -> Iterator[tuple[int, bytes]]:
+        path.write_text("q\nother\n")
+        return read_lines(path, kind, key)
+
+    monkeypatch.setattr("evalwright.tasks.datasets.copies.read_lines", change_and_read)
+    with pytest.raises(
+        DatasetError, match=r"d.csv: the file changed while it was read"
+    ):
+        make_copy()
+    assert not list(folder.iterdir())

@@ -79,3 +79,22 @@ def test_text_that_is_not_utf8_is_an_error_of_the_file(tmp_path: Path) -> None:
     for reader in (read_rows, read_lines):
         with pytest.raises(DatasetError, match="the Parquet file cannot be read"):
             list(reader(path, "parquet"))
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pyarrow.array([2**30], pyarrow.date32()),
+        pyarrow.array([-9 * 10**17], pyarrow.timestamp("us")),
+        pyarrow.array([[9 * 10**18]], pyarrow.list_(pyarrow.duration("ms"))),
+    ],
+    ids=["date", "timestamp", "duration in a list"],
+)
+def test_a_time_beyond_those_of_python_is_an_error_of_the_file(
+    tmp_path: Path, times: Any
+) -> None:
+    path = tmp_path / "d.parquet"
+    parquet.write_table(pyarrow.table({"a": times}), path)
+    for reader in (read_rows, read_lines):
+        with pytest.raises(DatasetError, match="the Parquet file cannot be read"):
+            list(reader(path, "parquet"))

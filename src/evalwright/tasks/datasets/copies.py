@@ -14,7 +14,7 @@ import math
 import os
 import pkgutil
 import re
-import tempfile
+import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -28,8 +28,13 @@ from evalwright.core.errors import (
     OutOfReach,
     cause_of,
 )
-from evalwright.core.file_hashes import hash_file
-from evalwright.core.private import check_ordinary, home_folder, private_folder
+from evalwright.core.file_hashes import file_state, hash_file
+from evalwright.core.private import (
+    check_ordinary,
+    home_folder,
+    open_private,
+    private_folder,
+)
 from evalwright.tasks.datasets.formats import read_lines
 from evalwright.tasks.datasets.hub import hub_libraries, not_here
 from evalwright.tasks.datasets.jsonl_rows import Row, as_json
@@ -59,13 +64,23 @@ def copy_of_file(path: Path, kind: str, key: str | None) -> Path:
     """Return the JSONL copy of a file.
 
     Raises:
-        DatasetError: the file is broken; the message has the row.
+        DatasetError: the file is broken, and the message has the row; or it changed meanwhile.
     """
-    name = f"{path.stem[:40]}-{_hash_of_file(path, kind, key or '')}.jsonl"
     label = shown_path(path)
+    state = _state_of(path)
+    name = f"{path.stem[:40]}-{_hash_of_file(path, kind, key or '')}.jsonl"
+
+    def lines() -> Iterator[tuple[int, bytes]]:
+        yield from read_lines(path, kind, key)
+        # The copy would have other rows than its name says.
+        if _state_of(path) != state:
+            raise DatasetError(
+                f"{label}: the file changed while it was read; run again."
+            )
+
     return _make_copy(
         name,
-        lambda: read_lines(path, kind, key),
+        lines,
         lambda number: f"{label}, row {number:,}",
         max(MOST_BYTES, MOST_TIMES * path.stat().st_size),
     )
@@ -211,23 +226,22 @@ def _make_copy(
     """
     folder = home_folder() / "datasets"
     path = folder / name
-    if path.exists() and (name.startswith(HUB_PREFIX) or is_own_copy(path)):
-        return path
-    if path.exists() and not os.access(folder, os.W_OK):
-        return (
-            path  # a home that was prepared by an administrator, and named by the user
-        )
     try:
+        if path.exists() and (name.startswith(HUB_PREFIX) or is_own_copy(path)):
+            return path
+        if path.exists() and not os.access(folder, os.W_OK):
+            # A home that was prepared by an administrator, and named by the user.
+            return path
         private_folder(folder)
-        handle, partial_name = tempfile.mkstemp(dir=folder, prefix=PARTIAL_PREFIX)
+        partial = folder / f"{PARTIAL_PREFIX}{secrets.token_hex(4)}"
+        file = open_private(partial, "xb")
     except OSError as error:
         raise ConfigurationError(
             f"The folder '{folder}' for copies of data cannot be written:"
             f" {error.strerror}. Set EVALWRIGHT_HOME to a folder that can."
         ) from None
-    partial = Path(partial_name)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with file:
             written = 0
             for number, line in lines():
                 written += file.write(line)
@@ -237,7 +251,7 @@ def _make_copy(
                         f" {most_bytes:,} bytes, far more than their file."
                     )
         # Processes that read a right copy keep it.
-        if not (path.is_file() and filecmp.cmp(partial, path, shallow=False)):
+        if not _are_equal(partial, path):
             partial.replace(path)
         note_own_copy(path)
     except OSError as error:
@@ -247,6 +261,18 @@ def _make_copy(
     finally:
         partial.unlink(missing_ok=True)
     return path
+
+
+def _are_equal(partial: Path, copy: Path) -> bool:
+    """Tell whether a copy is there, can be read, and equals one that was just written."""
+    with suppress(OSError):  # of another user
+        return copy.is_file() and filecmp.cmp(partial, copy, shallow=False)
+    return False
+
+
+def _state_of(path: Path) -> list[int]:
+    with failing_as(DatasetError, f"The data file '{shown_path(path)}' cannot be read"):
+        return file_state(path)
 
 
 def _hash_of_file(path: Path, *blocks: str) -> str:

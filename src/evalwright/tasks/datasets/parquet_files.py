@@ -79,7 +79,12 @@ def _column_batches(path: Path) -> Iterator[dict[str, list[Any]]]:
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             yield from _columns_of(file, path)
-    except (OSError, UnicodeDecodeError, pyarrow.ArrowException) as error:
+    except (
+        OSError,
+        OverflowError,
+        UnicodeDecodeError,
+        pyarrow.ArrowException,
+    ) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise DatasetError(
             f"{shown_path(path)}: the Parquet file cannot be read: {reason}."
