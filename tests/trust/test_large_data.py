@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from evalwright.core.sealed_files import SEAL_BYTES
 from evalwright.tasks import samples as samples_of
 from evalwright.tasks.datasets import checked
 from evalwright.tasks.loading import load_task
@@ -118,12 +119,10 @@ def test_damage_is_noticed(
     if damage == "flip":
         data[-9] ^= 1
     elif damage == "other":
-        head, _, body = bytes(data).partition(b"\n")
-        data = bytearray(
-            json.dumps({**json.loads(head), "of": {"kept": 10**12}}).encode()
-            + b"\n"
-            + body
-        )
+        seal = bytes(data[:SEAL_BYTES])
+        head, _, body = bytes(data[SEAL_BYTES:]).partition(b"\n")
+        other = json.dumps({**json.loads(head), "kept": 10**12}).encode()
+        data = bytearray(seal + other + b"\n" + body)
     elif damage == "version":
         monkeypatch.setattr(checked, "_code", lambda: ["another"])
     else:
