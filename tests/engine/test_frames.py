@@ -49,5 +49,5 @@ def test_from_ask_to_the_http_library(
     (stack,) = stacks
     ours = [place.rpartition("/")[2] for place in stack if place.startswith(OURS)]
     ask = ours.index("engine.py:RoleClient.__call__")
-    assert ours[0] == "http_pool.py:Pool.open"
+    assert ours[0] == "http_pool.py:Pool._connect"
     assert ask + 1 <= MOST, ours[: ask + 1]
